@@ -5,6 +5,7 @@
 
 mod cycles;
 mod examples;
+mod imports;
 mod levels;
 mod readme;
 mod size;
@@ -106,7 +107,7 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
                 add(&path, files);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).expect("UTF-8");
-                let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+                let end = text.find("\nmod tests {").unwrap_or(text.len());
                 files.push((path, text[..end].to_owned()));
             }
         }

@@ -69,7 +69,7 @@ const PREFIX: &str = "ZIGGURAT_";
 /// File of the conversations, which shows that a folder is in use.
 const CONVERSATIONS: &str = "conversations.db";
 
-/// Keys of the reference implementation that have no effect here.
+/// Keys of the older implementation that have no effect here.
 const IGNORED_KEYS: &[&str] = &[
     "databases[].pool_health_check_period",
     "databases[].allow_llm_switching",
@@ -131,7 +131,7 @@ pub(crate) struct Configuration {
     pub(crate) data_folder: PathBuf,
 }
 
-/// Features for newer protocol revisions, which the reference implementation does not have.
+/// Features for newer protocol revisions, which the older implementation does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Protocol {
     /// True if `initialize` on standard input negotiates the revision.

@@ -3,9 +3,9 @@
 //! A [`Client`] sends messages and reads the answers as `Event`s. Several messages may be queued
 //! and sent in one write. It does not depend on pools, transactions and callers.
 //!
-//! The published drivers lack features that the pool needs: a `CancelRequest` that stops the
-//! statement of this connection only, rows that are skipped while they are read if they are larger
-//! than a limit, a deadline for all answers to a statement, and keepalives. Messages are encoded,
+//! The published drivers lack features that the pool needs: rows that are skipped by their length
+//! while they are read, one budget of memory for the large rows of all connections, and a deadline
+//! for all answers to a statement. Messages are encoded,
 //! decoded and authenticated by `postgres-protocol`, and `rustls` does TLS.
 //!
 //! # Limits

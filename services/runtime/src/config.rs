@@ -150,7 +150,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Accepts keys that only the reference implementation has, with a warning. They are written
+    /// Accepts keys that only the older implementation has, with a warning. They are written
     /// as `databases[].name`.
     #[must_use]
     pub fn with_ignored(self, foreign: &'a [&'a str]) -> Self {

@@ -58,7 +58,7 @@ impl Conversations {
     ///
     /// # Errors
     /// Fails if the folder or the file cannot be used, or if the file belongs to another program. A
-    /// file of the reference implementation is converted.
+    /// file of the older implementation is converted.
     pub async fn local(folder: &Path) -> Result<(Self, Writer), StoreError> {
         let (storage, writer) = Storage::local(folder).await?;
         Ok((Self { storage }, writer))

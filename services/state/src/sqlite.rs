@@ -128,7 +128,7 @@ pub(crate) async fn open(
         Ok(None) => {}
         Ok(Some(count)) => info!(
             count,
-            "imported the conversations of the reference implementation"
+            "imported the conversations of the older implementation"
         ),
         Err(StoreError::Json(_)) => return Err(StoreError::Foreign { path }),
         Err(error) => return Err(error),

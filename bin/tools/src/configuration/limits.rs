@@ -1,4 +1,4 @@
-//! Limits for clients. The reference implementation does not have these keys.
+//! Limits for clients. The older implementation does not have these keys.
 
 use std::time::Duration;
 

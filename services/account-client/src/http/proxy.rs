@@ -82,7 +82,7 @@ impl Proxies {
 /// Returns the part of an item of `NO_PROXY` that the matcher understands; `None` if the item does
 /// not apply to this host and port.
 ///
-/// In the reference implementation an item may have a port, and `.` or `*.` before a domain selects
+/// In the older implementation an item may have a port, and `.` or `*.` before a domain selects
 /// only its subdomains; the matcher supports neither.
 fn exception<'a>(item: &'a str, host: &str, port: u16) -> Option<&'a str> {
     let name = match item.rsplit_once(':') {

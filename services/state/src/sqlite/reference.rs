@@ -1,4 +1,4 @@
-//! Converts the file of the reference implementation, which has the same name.
+//! Converts the file of the older implementation, which has the same name.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use crate::{
     conversation::{Message, preview, storable, written},
 };
 
-/// Columns of the table of the reference implementation.
+/// Columns of the table of the older implementation.
 const COLUMNS: [&str; 9] = [
     "connection",
     "created_at",
@@ -43,7 +43,7 @@ enum Table {
 /// Error code of SQLite for a file that is not a database.
 const SQLITE_NOTADB: &str = "26";
 
-/// Returns whether a file of the reference implementation can be converted. Changes nothing.
+/// Returns whether a file of the older implementation can be converted. Changes nothing.
 ///
 /// # Errors
 /// Fails if the file belongs to another program.
@@ -90,7 +90,7 @@ async fn is_known(connection: &mut SqliteConnection) -> sqlx::Result<Table> {
     })
 }
 
-/// Moves the rows of the reference implementation to a table of another name.
+/// Moves the rows of the older implementation to a table of another name.
 pub(super) async fn rename_table(connection: &mut SqliteConnection) -> sqlx::Result<()> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     // Copied, not renamed, because dropping the table also drops its indexes of unknown names.
