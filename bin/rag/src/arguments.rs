@@ -10,6 +10,7 @@ use ziggurat_tokens::{Claims, TokenCommand, TokenOptions};
 
 use crate::{
     eval::{self, Eval, EvalOptions, GenerateOptions},
+    ingest::{IngestOptions, READ_DOCUMENT},
     sync::{self, SyncOptions},
 };
 
@@ -108,9 +109,6 @@ the documents of a folder, and more than 10, are gone: then none is deleted.
 
 ";
 
-/// The command that reads a document in a child process; it is not for users.
-pub(crate) const READ_DOCUMENT: &str = "read-document";
-
 /// The short form of `-help`.
 pub(crate) const SHORT: &[Flag] = &[Flag::switch("h", "the same as -help")];
 
@@ -148,18 +146,6 @@ pub(crate) enum Command {
     /// Reads a document from standard input; the process of `ingest` starts it.
     ReadDocument(Vec<String>),
     Serve,
-}
-
-/// The options of the command `ingest`.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct IngestOptions {
-    pub(crate) pipeline: Option<String>,
-    pub(crate) paths: Vec<PathBuf>,
-    pub(crate) dry_run: bool,
-    pub(crate) keep_missing: bool,
-    pub(crate) remove: bool,
-    pub(crate) source: Option<String>,
-    pub(crate) concurrency: Option<usize>,
 }
 
 // === impl Arguments ===

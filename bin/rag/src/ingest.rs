@@ -5,7 +5,7 @@ mod progress;
 use std::{
     env,
     io::{self, BufReader, IsTerminal as _},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -19,7 +19,6 @@ use ziggurat_telemetry::Metrics;
 
 use self::progress::Progress;
 use crate::{
-    arguments::{IngestOptions, READ_DOCUMENT},
     clients::{BuildContext, HttpClients, document_embedder},
     commands::{self, ended},
     configuration::{self, ConfigSources, Configuration, Pipeline},
@@ -27,8 +26,23 @@ use crate::{
     secrets::Secrets,
 };
 
+/// The command that reads a document in a child process; it is not for users.
+pub(crate) const READ_DOCUMENT: &str = "read-document";
+
 /// Interval between two looks at the clock for the progress.
 const TICK: Duration = Duration::from_secs(1);
+
+/// The options of the command `ingest`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct IngestOptions {
+    pub(crate) pipeline: Option<String>,
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) dry_run: bool,
+    pub(crate) keep_missing: bool,
+    pub(crate) remove: bool,
+    pub(crate) source: Option<String>,
+    pub(crate) concurrency: Option<usize>,
+}
 
 /// Runs the command, and returns its exit code: 0 if all documents were read.
 pub(crate) fn run(config: Option<&Path>, options: &IngestOptions) -> ExitCode {

@@ -5,7 +5,7 @@ use std::{error::Error, fmt};
 use bytes::Bytes;
 use http::HeaderValue;
 
-use crate::bearer::Denied;
+use crate::bearer::verify::Denied;
 
 /// Parameters of the `WWW-Authenticate` header of a refusal.
 ///

@@ -13,7 +13,7 @@ use crate::{
         scan::{Document, Limits, Message, elements, members, scan},
         text::{Span, string_at},
     },
-    mcp::{Access, routing},
+    mcp::{access::Access, routing},
 };
 
 /// Code for an unknown resource in the revisions that start with `initialize`.

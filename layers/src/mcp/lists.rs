@@ -7,7 +7,7 @@ use crate::{
         scan::{Limits, elements, members, scan},
         text::{Span, string_at},
     },
-    mcp::{Access, events},
+    mcp::{access::Access, events},
 };
 
 /// The format of a response.

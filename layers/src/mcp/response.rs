@@ -6,7 +6,7 @@ use http_body::Body;
 
 use crate::{
     mcp::{
-        Access,
+        access::Access,
         lists::{self, Edited, Format},
     },
     reject::Rejection,

@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{html, kind::Kind, markdown, marked_lines, outline::Outline};
-
 /// A document, split into sections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
@@ -33,28 +31,6 @@ pub struct Block {
     pub text: String,
     /// True for a table or code, which mean nothing in pieces.
     pub is_whole: bool,
-}
-
-// === impl Document ===
-
-impl Document {
-    /// Splits a text into its sections. Formats that are no text have none.
-    #[must_use]
-    pub fn read(kind: Kind, text: &str) -> Self {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        match kind {
-            Kind::Markdown => markdown::read(text),
-            Kind::Html => html::read(text),
-            Kind::ReStructuredText => marked_lines::read_rst(text),
-            Kind::AsciiDoc => marked_lines::read_asciidoc(text),
-            Kind::Text => {
-                let mut outline = Outline::default();
-                outline.text().push_str(text);
-                outline.finish()
-            }
-            Kind::Pdf | Kind::Docx | Kind::JsonLines => Self::default(),
-        }
-    }
 }
 
 // === impl Section ===

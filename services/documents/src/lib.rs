@@ -31,6 +31,7 @@ mod outline;
 #[cfg(feature = "packed")]
 mod packed;
 mod paragraph;
+mod read;
 mod splitter;
 
 #[cfg(feature = "packed")]

@@ -82,9 +82,11 @@ mod callbacks;
 mod error;
 mod headers;
 
+mod lock;
 mod message;
 mod methods;
 mod negotiate;
+mod outgoing;
 mod pipe;
 mod results;
 mod service;

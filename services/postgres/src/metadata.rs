@@ -36,6 +36,7 @@
 //! enums, 1,000 labels each are kept, and 10,000 functions.
 
 mod enums;
+mod field;
 mod interner;
 mod keys;
 mod load;
@@ -47,8 +48,8 @@ use std::{fmt, num::NonZeroU16, ops::Range};
 
 pub use self::{
     enums::EnumType,
+    field::{number, text},
     keys::ForeignKey,
-    load::{number, text},
     query::{POWERS, SCHEMAS},
 };
 use self::{

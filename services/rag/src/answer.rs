@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 use ziggurat_llm::{Deadline, Stop, Usage};
 
 use crate::{
-    citations::{Citation, CitedAnswer},
+    citations::{Citation, CitedAnswer, bounded},
     debug::DebugDetails,
     failure::Failure,
     observation::ObservedQuestion,
@@ -152,17 +152,6 @@ async fn answer_by(
         answered.check_citations(CitedAnswer::new(shown));
     }
     Ok(answered)
-}
-
-/// Cuts a text to this number of characters.
-pub(super) fn bounded(text: impl Into<String>, max_chars: usize) -> String {
-    let mut text = text.into();
-    if text.char_indices().nth(max_chars).is_some() {
-        let end = text.char_indices().nth(max_chars.saturating_sub(1));
-        text.truncate(end.map_or(0, |(end, _)| end));
-        text.push('…');
-    }
-    text
 }
 
 // === impl Answer ===

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use ziggurat_search::{sentences::sentences, tokens::terms};
 
 use self::markers::{Checked, MarkerChecker};
-use crate::{answer::bounded, retrieval::Passage};
+use crate::retrieval::Passage;
 
 /// Limit on a quoted sentence, in characters.
 const MAX_QUOTE_CHARS: usize = 500;
@@ -77,6 +77,17 @@ pub(super) enum Part {
     Text(String),
     /// A citation; its marker ends the text before.
     Citation(Citation),
+}
+
+/// Cuts a text to this number of characters.
+pub(super) fn bounded(text: impl Into<String>, max_chars: usize) -> String {
+    let mut text = text.into();
+    if text.char_indices().nth(max_chars).is_some() {
+        let end = text.char_indices().nth(max_chars.saturating_sub(1));
+        text.truncate(end.map_or(0, |(end, _)| end));
+        text.push('…');
+    }
+    text
 }
 
 // === impl ShownPassage ===

@@ -6,6 +6,7 @@ mod arguments;
 mod cache;
 mod full;
 mod index;
+mod level;
 mod lines;
 pub(crate) mod name;
 pub(crate) mod page;

@@ -2,46 +2,30 @@
 //! the command line.
 
 mod check;
+mod entry;
 mod raw;
 #[cfg(test)]
 mod tests;
 mod url;
 
-use std::{collections::HashSet, sync::Arc};
+use std::collections::HashSet;
 
-use ziggurat_databases::Configured;
-use ziggurat_postgres::{
-    database::{Database, Settings},
-    url::after_scheme,
-};
+use ziggurat_postgres::{database::Settings, url::after_scheme};
 use ziggurat_runtime::{
     Secret,
     config::{Section, Source, Value},
     password_file,
 };
 
-use self::raw::RawDatabase;
+pub(crate) use self::entry::Entry;
+use self::raw::{PREFIX, RawDatabase};
 use crate::configuration::limits::Limits;
-
-/// Prefix of the variables of databases.
-const PREFIX: &str = "ZIGGURAT_DB_";
 
 /// Default name of a database.
 const DEFAULT_NAME: &str = "default";
 
 const PASSWORD_SHOWS: &str = "other users of this machine can read the password in the connection \
                               URL; use PGPASSWORD, DATABASE_URL or the password file instead";
-
-/// Database, and the users who may use it.
-#[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    /// Connection settings and permissions.
-    pub(crate) database: Arc<Database>,
-    /// Users who may use it; if empty, all may.
-    pub(crate) users: Vec<String>,
-    /// Clients of an issuer that may use it.
-    pub(crate) clients: Vec<String>,
-}
 
 /// A database of the list, and the variables that override its keys.
 struct NamedDatabase<'a> {
@@ -219,23 +203,5 @@ impl<'a> NamedDatabase<'a> {
             file,
             prefixes,
         }
-    }
-}
-
-// === impl Entry ===
-
-impl Entry {
-    /// Returns whether both have the same database, users and passwords.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.users == other.users
-            && self.clients == other.clients
-            && self.database.is_same(&other.database)
-    }
-
-    /// Converts to the type that the database service uses.
-    pub(crate) fn configured(&self) -> Configured {
-        Configured::new(Arc::clone(&self.database))
-            .with_users(self.users.iter().cloned())
-            .with_clients(self.clients.iter().cloned())
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 use ziggurat_layers::mcp::routing;
 
-use crate::{client::transport::Outgoing, protocol::Revision};
+use crate::{client::outgoing::Outgoing, protocol::Revision};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 

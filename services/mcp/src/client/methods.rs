@@ -9,11 +9,11 @@ use ziggurat_layers::mcp::routing::HEADER_MISMATCH;
 use crate::client::{
     CallResult, Client, ClientError, Completion, ListedPrompt, ListedResource, ListedTemplate,
     ListedTool, PromptResult, ResourceContent, error, headers,
+    lock::lock,
     message::{Argument, Params, Reference},
     negotiate::call,
     results::{CompleteResult, EmptyResult, Page, ReadResult},
     session::Call,
-    transport::lock,
 };
 
 /// Limit on the pages of a list.

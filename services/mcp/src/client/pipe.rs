@@ -24,8 +24,9 @@ use self::{
 };
 use crate::client::{
     error::ClientError,
+    lock::lock,
     message::{self, Message},
-    transport::{Outgoing, lock},
+    outgoing::Outgoing,
 };
 
 /// A server at the other end of two pipes.

@@ -14,7 +14,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use crate::client::{error::BoxError, transport::lock};
+use crate::client::{error::BoxError, lock::lock};
 
 // Boxed: the client has no type parameters, so that programs can store it, and the network costs
 // more than a box.

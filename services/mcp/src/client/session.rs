@@ -21,7 +21,8 @@ use crate::{
         error::ClientError,
         headers::RepeatedArgument,
         message::{self, Capabilities, Elicitation, Empty, Message, Meta, Params},
-        transport::{Outgoing, Transport},
+        outgoing::Outgoing,
+        transport::Transport,
     },
     protocol::Revision,
 };

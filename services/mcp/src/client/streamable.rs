@@ -16,9 +16,10 @@ use crate::{
     client::{
         error::{ClientError, quote},
         headers::{self, SESSION},
+        lock::lock,
         message::{self, Message},
+        outgoing::Outgoing,
         service::{BoxBody, BoxResponse, HttpService},
-        transport::{Outgoing, lock},
     },
     protocol::Revision,
 };

@@ -21,8 +21,8 @@ use tower_service::Service;
 
 use crate::client::{
     error::{BoxError, ClientError},
+    lock::lock,
     service::RequestBody,
-    transport::lock,
 };
 
 /// Limit on connections that are kept between requests.

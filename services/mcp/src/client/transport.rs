@@ -1,17 +1,17 @@
 //! The two ways to a server.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
-use http::HeaderMap;
 
 use crate::{
     client::{
         error::ClientError,
         message::Message,
+        outgoing::Outgoing,
         pipe::{Pipe, PipeExchange},
         streamable::{Http, HttpExchange},
     },
@@ -23,19 +23,6 @@ use crate::{
 pub(super) enum Transport {
     Http(Arc<Http>),
     Pipe(Arc<Pipe>),
-}
-
-/// A request to send.
-pub(super) struct Outgoing<'a> {
-    pub(super) id: u64,
-    pub(super) method: &'a str,
-    /// The name of the tool or prompt, or the URI of the resource.
-    pub(super) subject: Option<&'a str>,
-    /// Headers that repeat arguments of a tool.
-    pub(super) headers: HeaderMap,
-    /// The revision, once it is known.
-    pub(super) revision: Option<Revision>,
-    pub(super) body: Bytes,
 }
 
 /// A request and the messages that the server sends for it. Dropping it cancels the request, unless
@@ -104,9 +91,4 @@ impl Exchange {
             Self::Pipe(exchange) => exchange.finish(),
         }
     }
-}
-
-/// Locks a mutex, also after a panic of a thread that held it: its data stays valid.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,8 +6,8 @@ use crate::{
     driver::{DriverError, Row},
     metadata::{
         Metadata,
+        field::{number, text},
         interner::{InternerBuilder, TextId},
-        load::{number, text},
     },
 };
 

@@ -6,7 +6,7 @@ use crate::{
     driver::{DriverError, Row},
     metadata::{
         Metadata, Table, TableEntry, TableKind,
-        load::{number, text},
+        field::{number, text},
     },
 };
 

@@ -6,7 +6,7 @@ use ziggurat_mcp::{Property, Reported, Schema};
 use ziggurat_answers::CallFormat;
 
 use crate::search_schema::{
-    lines::Level,
+    level::Level,
     page::{fingerprint, position},
 };
 

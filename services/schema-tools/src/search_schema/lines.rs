@@ -9,7 +9,7 @@ use ziggurat_postgres::{
 
 use crate::{
     Glossary,
-    search_schema::{arguments::Kind, full, index::Entry, name},
+    search_schema::{arguments::Kind, full, index::Entry, level::Level, name},
     table_details::TableDetails,
 };
 
@@ -21,15 +21,6 @@ const MAX_LABELS: usize = 50;
 
 /// Limit on the foreign keys in the first line of a table.
 const MAX_KEYS: usize = 20;
-
-/// Amount of text about an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Level {
-    Names,
-    Summary,
-    Full,
-}
 
 /// A database as it is described.
 pub(super) struct Lines<'a> {

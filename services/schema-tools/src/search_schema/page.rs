@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ziggurat_answers::CallFormat;
 
-use crate::search_schema::lines::Level;
+use crate::search_schema::level::Level;
 
 /// Longest last line of a page that is not the last.
 const MORE: usize = 64;

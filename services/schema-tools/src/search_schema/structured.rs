@@ -3,11 +3,7 @@
 use serde::Serialize;
 use ziggurat_mcp::{Property, Schema, Structure};
 
-use crate::search_schema::{
-    index::Entry,
-    lines::{Level, Lines},
-    page::Page,
-};
+use crate::search_schema::{index::Entry, level::Level, lines::Lines, page::Page};
 
 /// A match of an answer.
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ use ziggurat_postgres::database::{
 };
 use ziggurat_runtime::{ConfigSources, causes, duration};
 
-use crate::configuration::databases::{Entry, raw::RawDatabase};
+use crate::configuration::databases::{entry::Entry, raw::RawDatabase};
 
 impl RawDatabase {
     /// Checks the entry and fills in defaults. Reads the files it names.

@@ -45,6 +45,9 @@ const LIBPQ: [(&str, &str); 3] = [
     ("user", "PGUSER"),
 ];
 
+/// Prefix of the variables of databases.
+pub(super) const PREFIX: &str = "ZIGGURAT_DB_";
+
 /// Entry as written, with the values of all sources.
 #[derive(Clone, Default)]
 pub(super) struct RawDatabase {
@@ -226,7 +229,7 @@ fn value<'a>(
         // `ZIGGURAT_DB_NAME` is the database in PostgreSQL; with a number in the prefix, `DATABASE`
         // is.
         let field = match key {
-            "database" if prefix == super::PREFIX => "NAME".to_owned(),
+            "database" if prefix == PREFIX => "NAME".to_owned(),
             key => key.to_uppercase(),
         };
         value = value.var(&format!("{prefix}{field}"));

@@ -1,0 +1,35 @@
+//! Databases as they are configured.
+
+use std::sync::Arc;
+
+use ziggurat_databases::Configured;
+use ziggurat_postgres::database::Database;
+
+/// Database, and the users who may use it.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// Connection settings and permissions.
+    pub(crate) database: Arc<Database>,
+    /// Users who may use it; if empty, all may.
+    pub(crate) users: Vec<String>,
+    /// Clients of an issuer that may use it.
+    pub(crate) clients: Vec<String>,
+}
+
+// === impl Entry ===
+
+impl Entry {
+    /// Returns whether both have the same database, users and passwords.
+    pub(in crate::configuration) fn is_same(&self, other: &Self) -> bool {
+        self.users == other.users
+            && self.clients == other.clients
+            && self.database.is_same(&other.database)
+    }
+
+    /// Converts to the type that the database service uses.
+    pub(crate) fn configured(&self) -> Configured {
+        Configured::new(Arc::clone(&self.database))
+            .with_users(self.users.iter().cloned())
+            .with_clients(self.clients.iter().cloned())
+    }
+}
