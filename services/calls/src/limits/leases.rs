@@ -1,8 +1,8 @@
 //! Calls of a window that replicas lease in blocks, so that they keep a limit together.
 //!
-//! A caller may use a block at a replica before the replica has leased it; the replica leases again
-//! what was used, ahead of need, so no call waits for the database. All replicas together admit at
-//! most a block each more than the limit.
+//! A caller may use a block at a replica before the replica has leased it. The replica then leases the
+//! used calls, ahead of need, so no call waits for the database. All replicas together admit at most
+//! a block each more than the limit.
 
 use std::{
     sync::{
