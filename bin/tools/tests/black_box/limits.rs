@@ -380,7 +380,7 @@ fn standard_input_has_the_limits_of_the_local_caller() {
     );
 }
 
-/// Starts a server with these limits for everyone, and the state in a database. Returns a client with
+/// Starts a server with these limits for all callers, and the state in a database. Returns a client with
 /// a token that all such servers know.
 fn replica(postgres: &Postgres, limits: &str) -> (Home, Program, Client) {
     let mut home = Home::new();
