@@ -2,6 +2,7 @@
 import unittest
 
 from check import check_rust, people, wordy
+from subjects import problem
 
 
 def found(source, is_test=False):
@@ -90,6 +91,14 @@ class References(unittest.TestCase):
             "four sections",
         ):
             self.assertEqual(found(f"// {text}\n"), [], text)
+
+
+class Subjects(unittest.TestCase):
+    def test_a_subject_begins_with_a_verb_and_is_short(self):
+        for subject in ("Add a layer", "Speed up the driver", "Fix " + "a" * 68):
+            self.assertIsNone(problem(subject), subject)
+        for subject in ("Added a layer", "Speed of the driver", "Addition", "Fix " + "a" * 69):
+            self.assertIsNotNone(problem(subject), subject)
 
 
 if __name__ == "__main__":
