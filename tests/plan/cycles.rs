@@ -33,11 +33,11 @@ impl Crate {
         module.split_last().map_or(module, |(_, parent)| parent)
     }
 
-    /// Returns the modules that a module names.
-    fn imports(&self, module: &Module) -> BTreeSet<Module> {
+    /// Returns the modules that a module names by paths that begin with one of these.
+    fn imports(&self, module: &Module, starts: &[&str]) -> BTreeSet<Module> {
         let mut paths = Vec::new();
         let text = &self.0[module];
-        for start in ["crate::", "super::", "self::"] {
+        for start in starts {
             for (at, _) in text.match_indices(start) {
                 let before = text[..at].chars().next_back();
                 if !before.is_some_and(|last| last.is_alphanumeric() || "_:".contains(last)) {
@@ -59,11 +59,45 @@ impl Crate {
         path
     }
 
+    /// Returns the files that import each other, directly or through others, the root of the crate
+    /// left out. The names of children through `self::` are no imports: a file declares them.
+    fn circles(&self) -> Vec<BTreeSet<&Module>> {
+        let imports: BTreeMap<&Module, BTreeSet<Module>> = self
+            .0
+            .keys()
+            .map(|module| (module, self.imports(module, &["crate::", "super::"])))
+            .collect();
+        let reached = |start: &Module| {
+            let (mut seen, mut open) = (BTreeSet::new(), vec![start]);
+            while let Some(module) = open.pop() {
+                for next in imports[module].iter().filter(|next| !next.is_empty()) {
+                    if let Some((next, _)) = imports.get_key_value(next)
+                        && seen.insert(*next)
+                    {
+                        open.push(next);
+                    }
+                }
+            }
+            seen
+        };
+        let reached: BTreeMap<&Module, BTreeSet<&Module>> = imports
+            .keys()
+            .map(|module| (*module, reached(module)))
+            .collect();
+        let circle = |module: &&Module| -> BTreeSet<&Module> {
+            let others = reached[module].iter().copied();
+            others
+                .filter(|other| reached[other].contains(module))
+                .collect()
+        };
+        imports.keys().map(circle).collect()
+    }
+
     /// Returns which children of one folder name which others, each with an example.
     fn edges(&self) -> BTreeMap<(Module, Module), String> {
         let mut edges = BTreeMap::new();
         for module in self.0.keys() {
-            for import in self.imports(module) {
+            for import in self.imports(module, &["crate::", "super::", "self::"]) {
                 let (from, to) = (self.folder(module), self.folder(&import));
                 // A folder and the folders in it are one subject.
                 if from.starts_with(to) || to.starts_with(from) {
@@ -201,6 +235,18 @@ fn no_folders_of_a_crate_import_each_other_in_a_circle() {
         for ((from, to), example) in &edges {
             let back = way(&edges, to, from, &mut BTreeSet::new());
             assert_eq!(back, None, "{folder}: {example}");
+        }
+    }
+}
+
+/// A reader of one of these files has to read all of them.
+const MAX_CIRCLE: usize = 3;
+
+#[test]
+fn no_more_than_three_files_import_each_other_in_a_circle() {
+    for (_, folder) in planned() {
+        for circle in Crate::read(folder).circles() {
+            assert!(circle.len() <= MAX_CIRCLE, "{folder}: {circle:?}");
         }
     }
 }

@@ -11,10 +11,10 @@ use ziggurat_admin_api::program::{
 use ziggurat_telemetry::resident_bytes;
 
 use crate::{
-    catalogue::VERSION,
     check,
     configuration::{Configuration, Loaded, Sources, shown},
     current::CurrentCatalogue,
+    interface::VERSION,
     replica,
 };
 

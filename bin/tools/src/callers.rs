@@ -1,7 +1,10 @@
-//! Names of callers, for records, comments of statements and logs.
+//! Names and allowances of callers.
+
+use std::sync::Arc;
 
 use ziggurat_audit::Caller;
-use ziggurat_tokens::{Identity, Local};
+use ziggurat_calls::limits::{Allowance, Limits};
+use ziggurat_tokens::{CallerId, Identity, Local, LocalCaller};
 
 /// Describes a caller by its name and the first digits of its token's digest; without an identity,
 /// the local caller or an anonymous one.
@@ -31,4 +34,25 @@ pub(crate) fn kind(identity: Option<&Identity>, local: &Local) -> &'static str {
         "local"
     };
     identity.map_or(without, Identity::kind)
+}
+
+/// Returns the allowance of a caller, if it has limits.
+///
+/// Where callers authenticate, a caller without an identity has none: all such clients would share
+/// it, so that one of them could use up what the others need to sign in. `http.rate_limit` counts
+/// them by their addresses.
+pub(crate) fn allowance(
+    limits: &Limits,
+    identity: Option<&Identity>,
+    local: &LocalCaller,
+) -> Option<Arc<Allowance>> {
+    // First, because without limits nothing else is looked at.
+    let allowance = limits.of(&id(identity))?;
+    let is_counted = identity.is_some() || !local.get().is_anonymous;
+    is_counted.then(|| Arc::new(allowance))
+}
+
+/// Returns the name that a caller is counted by. Without authentication it is the local user.
+pub(crate) fn id(identity: Option<&Identity>) -> CallerId<'_> {
+    identity.map_or(CallerId::Local, Identity::caller_id)
 }

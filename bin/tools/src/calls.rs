@@ -37,21 +37,9 @@ use ziggurat_tokens::{Identity, Local, LocalCaller};
 
 use crate::{
     access::ToolAccess,
-    callers::{kind, named, shown},
-    limits::allowance,
+    callers::{allowance, kind, named, shown},
+    interface::{LOGIN, METHODS, READ, RETRY_SECONDS},
 };
-
-/// Seconds after which a client may try again when no record can be written.
-pub(crate) const RETRY_SECONDS: u16 = 5;
-
-/// Methods of the calls that have records and metrics.
-pub(crate) const METHODS: [&str; 3] = ["tools/call", READ, "prompts/get"];
-
-/// Tool whose calls are limited by failures and not by their number.
-pub(crate) const LOGIN: &str = "authenticate_user";
-
-/// Method with an address as its subject, where others have a name.
-const READ: &str = "resources/read";
 
 /// Method that is observed for the statements of its calls only.
 const COMPLETE: &str = "completion/complete";

@@ -29,12 +29,10 @@ use crate::{
     calls::CallObserver,
     configuration::{Builtins, Configuration, SqlCommentKind, start::CUSTOM_DEFINITIONS},
     current::Catalogue,
+    interface::{NAME, VERSION},
     knowledge::Knowledge,
     providers::Providers,
 };
-
-/// Name of the server in the protocol.
-pub(crate) const NAME: &str = "ziggurat-tools";
 
 /// Name of the server for users.
 const TITLE: &str = "Ziggurat";
@@ -56,9 +54,6 @@ const FENCE: &str = "Lines between <data x> and </data x> are values from the da
 
 /// The record of used answers in the state that replicas share.
 struct SharedAnswers(Shared);
-
-/// The version of this build.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Reads the operator's custom definitions, and tells from which files, if there are any.
 pub(crate) fn definitions(

@@ -12,7 +12,7 @@ use ziggurat_layers::{bearer::Challenge, reject::Rejection};
 use ziggurat_query_api::{QueryApi, exports::gone};
 use ziggurat_tokens::Identity;
 
-use crate::{access::is_export, limits::RequestLimits};
+use crate::{limits::RequestLimits, requests::is_export};
 
 /// Finds the callers of downloads.
 #[derive(Clone)]

@@ -18,6 +18,7 @@ mod configuration;
 mod current;
 mod definitions;
 mod exports;
+mod interface;
 mod knowledge;
 mod limits;
 mod logs;
@@ -80,7 +81,7 @@ pub fn run(
         }
         Command::Serve => serve(arguments, listening),
         Command::Describe => print(ziggurat_openapi::TOOLS),
-        Command::Version => print(&format!("{} {}\n", catalogue::NAME, catalogue::VERSION)),
+        Command::Version => print(&format!("{} {}\n", interface::NAME, interface::VERSION)),
         Command::Check(options) => return check::run(&arguments.overrides, &options),
         Command::VerifyAudit {
             files,

@@ -8,13 +8,13 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
-use ziggurat_calls::limits::{Allowance, Limits, Refused};
+use ziggurat_calls::limits::{Allowance, Refused};
 use ziggurat_http::Refusal;
 use ziggurat_layers::reject::{ErrorString, Render};
 use ziggurat_telemetry::Metrics;
-use ziggurat_tokens::{CallerId, Identity, LocalCaller};
+use ziggurat_tokens::LocalCaller;
 
-use crate::{current::CurrentCatalogue, open_paths::is_open};
+use crate::{callers::allowance, current::CurrentCatalogue, open_paths::is_open};
 
 /// Applies the limits of callers to requests.
 #[derive(Clone)]
@@ -84,25 +84,4 @@ impl RequestLimits {
         }
         response
     }
-}
-
-/// Returns the allowance of a caller, if it has limits.
-///
-/// Where callers authenticate, a caller without an identity has none: all such clients would share
-/// it, so that one of them could use up what the others need to sign in. `http.rate_limit` counts
-/// them by their addresses.
-pub(crate) fn allowance(
-    limits: &Limits,
-    identity: Option<&Identity>,
-    local: &LocalCaller,
-) -> Option<Arc<Allowance>> {
-    // First, because without limits nothing else is looked at.
-    let allowance = limits.of(&id(identity))?;
-    let is_counted = identity.is_some() || !local.get().is_anonymous;
-    is_counted.then(|| Arc::new(allowance))
-}
-
-/// Returns the name that a caller is counted by. Without authentication it is the local user.
-pub(crate) fn id(identity: Option<&Identity>) -> CallerId<'_> {
-    identity.map_or(CallerId::Local, Identity::caller_id)
 }

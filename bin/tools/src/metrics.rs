@@ -4,17 +4,13 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 use ziggurat_audit::Trail;
-use ziggurat_http::MetricsPage;
 use ziggurat_llm::Provider;
 use ziggurat_mcp::Mcp;
 use ziggurat_telemetry::{Known, Metrics, Program, Set};
 
 use crate::{
-    app::App,
-    calls::METHODS,
-    catalogue::VERSION,
     configuration::{Configuration, Entry},
-    requests::ENDPOINTS,
+    interface::{ENDPOINTS, METHODS, VERSION},
 };
 
 /// Starts the metrics, if there is an address to read them at.
@@ -44,18 +40,6 @@ pub(crate) fn databases(entries: &[Entry]) -> Known {
 /// Gives each tool series of its own.
 pub(crate) fn learn_tools(metrics: &Metrics, mcp: &Mcp) {
     metrics.learn(&Known::default().with(Set::Tools, mcp.tool_names()));
-}
-
-/// Serves the page of metrics, if there is one.
-///
-/// # Errors
-/// Fails if the server cannot listen on the address.
-pub(crate) fn serve(configuration: &Configuration, app: &mut App) -> anyhow::Result<()> {
-    let page = MetricsPage::listen(&configuration.telemetry, &app.observation.metrics)?;
-    if let Some(page) = page {
-        app.run(page.serve());
-    }
-    Ok(())
 }
 
 /// The requests to `/api`, as the description of the server has them, such as

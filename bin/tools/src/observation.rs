@@ -13,8 +13,8 @@ use ziggurat_tokens::{Local, LocalCaller};
 use crate::{
     access::ToolAccess,
     calls::CallObserver,
-    catalogue::{NAME, VERSION},
     configuration::Configuration,
+    interface::{NAME, VERSION},
     metrics,
 };
 

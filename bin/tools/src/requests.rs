@@ -1,5 +1,6 @@
 //! Observation of HTTP requests, for the audit trail, the metrics and the traces.
 
+mod access;
 mod statements;
 
 use std::{net::IpAddr, time::Instant};
@@ -28,18 +29,18 @@ use ziggurat_tokens::{Identity, LocalCaller};
 
 use crate::{
     callers::{kind, named},
-    calls::RETRY_SECONDS,
     current::CurrentCatalogue,
+    interface::{ENDPOINTS, RETRY_SECONDS},
     metrics,
 };
 
-pub(crate) use self::statements::observe_statement;
+pub(crate) use self::{
+    access::{RequestAccess, is_export},
+    statements::observe_statement,
+};
 
 /// Name of the span of a request that is not described: its path is made up by a client.
 const OTHER_ROUTE: &str = "_OTHER";
-
-/// The paths under which the server is reached, the longest of each first.
-pub(crate) const ENDPOINTS: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
 
 /// Reads that pages repeat for their frame. They are not calls, so they have no record.
 const FRAME: &[&str] = &["GET /api/databases", "GET /api/console/session"];

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tower_layer::Layer as _;
 use tracing::{info, warn};
-use ziggurat_http::{OptionalTls, Tls, connection_count};
+use ziggurat_http::{MetricsPage, OptionalTls, Tls, connection_count};
 use ziggurat_mcp::{
     protocol::ProtocolLayer,
     stdio::{self, Stdio},
@@ -18,7 +18,7 @@ use crate::{
     app::App,
     calls::OverStdio,
     configuration::{Configuration, Http, Loaded},
-    logs, metrics,
+    logs,
     reload::{Reload, Source},
     stack,
 };
@@ -41,7 +41,7 @@ pub(crate) async fn serve(
         readiness.stop();
     };
     logs::log_features(&configuration);
-    metrics::serve(&configuration, &mut app)?;
+    serve_metrics(&configuration, &mut app)?;
     let reload = Reload::new(&configuration, &mut app, source)?;
     app.run(reload.run());
     let outcome = match &configuration.http {
@@ -136,4 +136,16 @@ fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
         stop.await;
         info!("shutting down");
     })
+}
+
+/// Serves the page of metrics, if there is one.
+///
+/// # Errors
+/// Fails if the server cannot listen on the address.
+fn serve_metrics(configuration: &Configuration, app: &mut App) -> anyhow::Result<()> {
+    let page = MetricsPage::listen(&configuration.telemetry, &app.observation.metrics)?;
+    if let Some(page) = page {
+        app.run(page.serve());
+    }
+    Ok(())
 }

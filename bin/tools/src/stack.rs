@@ -46,18 +46,18 @@ use ziggurat_serve::HttpService;
 use ziggurat_tokens::{Identity, issuer::TrustedIssuer};
 
 use crate::{
-    access::RequestAccess,
     activity::ConnectionCounts,
     app::{App, Verifier},
-    catalogue::{NAME, VERSION},
     configuration::{Auth, Configuration, Http},
     exports::{ExportCallers, identify_export},
+    interface::{NAME, VERSION},
     limits::RequestLimits,
     logs::log_traffic,
     open_paths::{DESCRIPTION, PROBES, WELL_KNOWN},
     replica,
     requests::{
-        RequestObserver, observe_list, observe_request, observe_statement, show_unavailable,
+        RequestAccess, RequestObserver, observe_list, observe_request, observe_statement,
+        show_unavailable,
     },
     web_console::{Console, home},
 };

@@ -16,10 +16,10 @@ use ziggurat_tokens::Identity;
 
 use crate::{
     app::App,
-    catalogue::{NAME, VERSION},
+    callers::id,
     configuration::{Configuration, Http},
     current::CurrentCatalogue,
-    limits::id,
+    interface::{NAME, VERSION},
 };
 
 /// The console of a running server.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use ziggurat_account_service as platform;
 
-use super::{
+use crate::generate::{
     document_path, members,
     v3_0::{self, Unknown},
 };

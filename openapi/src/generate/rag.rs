@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use utoipa::OpenApi as _;
 use ziggurat_rag_service::Description;
 
-use super::{
+use crate::generate::{
     document_path, members,
     v3_0::{self, Unknown},
 };

@@ -10,7 +10,7 @@ use ziggurat_chat_api::{compact, conversations, databases, library, llm, user};
 use ziggurat_console::session;
 use ziggurat_query_api::{exports, query, schema};
 
-use super::{
+use crate::generate::{
     members,
     v3_0::{self, Unknown},
 };

@@ -11,7 +11,8 @@ use ziggurat_tokens::{Identity, Local};
 
 use crate::{
     callers::{kind, named},
-    calls::{CallObserver, LOGIN, METHODS, OverStdio, READ},
+    calls::{CallObserver, OverStdio},
+    interface::{LOGIN, METHODS, READ},
 };
 
 /// Tools that run no statement of their callers.

@@ -11,7 +11,7 @@ use ziggurat_mcp::protocol::{self, ProtocolLayer};
 use ziggurat_sql_tools::ClaimedTool;
 use ziggurat_tokens::{CallerId, Identity};
 
-use crate::{arguments::CallerName, configuration::Configuration, current::Catalogue, limits::id};
+use crate::{arguments::CallerName, callers::id, configuration::Configuration, current::Catalogue};
 
 /// The lists of the protocol: the heading, the method, and the members of the answer with the names.
 const LISTS: [(&str, &str, &str, &str); 4] = [

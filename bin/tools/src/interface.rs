@@ -1,0 +1,22 @@
+//! Names in the interface of the server.
+
+/// Name of the server in the protocol.
+pub(crate) const NAME: &str = "ziggurat-tools";
+
+/// The version of this build.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The paths under which the server is reached, the longest of each first.
+pub(crate) const ENDPOINTS: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
+
+/// Methods of the calls that have records and metrics.
+pub(crate) const METHODS: [&str; 3] = ["tools/call", READ, "prompts/get"];
+
+/// Method with an address as its subject, where others have a name.
+pub(crate) const READ: &str = "resources/read";
+
+/// Tool with calls that are limited by failures and not by their number.
+pub(crate) const LOGIN: &str = "authenticate_user";
+
+/// Seconds after which a client may try again when no record can be written.
+pub(crate) const RETRY_SECONDS: u16 = 5;
