@@ -17,30 +17,33 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// Leases calls ahead of need, forever. While the database fails, this replica counts alone.
 pub(crate) async fn lease_calls<C: Clock + Calendar + Clone>(limits: Limits<C>, shared: Shared) {
-    let mut is_failing = false;
-    let mut wanted = Vec::new();
     loop {
-        let outcome = lease(&limits, &shared, &wanted).await;
-        limits.share_calls(outcome.is_ok());
-        match outcome {
-            Ok(()) => {
-                if is_failing {
-                    info!("calls of callers are counted over the replicas again");
-                }
-                is_failing = false;
-                time::sleep(PAUSE).await;
-                wanted = limits.wanted_leases().await;
-            }
-            Err(error) => {
-                if !is_failing {
-                    let error: &dyn Error = &error;
-                    warn!(error, "calls of callers are counted by each replica alone");
-                }
-                is_failing = true;
-                time::sleep(RETRY).await;
-                wanted.clear();
-            }
+        limits.share_calls(true);
+        let error = lease_until_failure(&limits, &shared).await;
+        limits.share_calls(false);
+        warn!(
+            error = &error as &dyn Error,
+            "calls of callers are counted by each replica alone"
+        );
+        time::sleep(RETRY).await;
+        while lease(&limits, &shared, &[]).await.is_err() {
+            time::sleep(RETRY).await;
         }
+        info!("calls of callers are counted over the replicas again");
+    }
+}
+
+/// Leases calls as they are wanted, until the database fails. Without limits on calls it waits.
+async fn lease_until_failure<C: Clock + Calendar + Clone>(
+    limits: &Limits<C>,
+    shared: &Shared,
+) -> StoreError {
+    loop {
+        let wanted = limits.wanted_leases().await;
+        if let Err(error) = lease(limits, shared, &wanted).await {
+            return error;
+        }
+        time::sleep(PAUSE).await;
     }
 }
 

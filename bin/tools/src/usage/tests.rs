@@ -258,3 +258,27 @@ async fn many_callers_lease_in_one_statement_at_two_replicas_at_once() {
     }
     assert_eq!((leased, last), (8 * 1500, 0), "a burst each, and no more");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_counts_calls_alone_while_the_database_fails() {
+    let (mut fixture, clock) = (Fixture::new().await, clock());
+    let replica = Replica::of(&fixture, &clock);
+    let made = replica.shared.lease_calls(&[]).await;
+    made.expect("the tables are made");
+    fixture
+        .given("ALTER TABLE ziggurat.calls RENAME TO away")
+        .await;
+    let limits = Limits::with_clock(settings_of("calls: 40 per day"), clock.clone());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(lease_calls(limits.clone(), replica.shared.clone()));
+    let all = async {
+        let mut admitted = 0;
+        while admitted < 40 {
+            admitted += u32::from(limits.of(&ALICE).expect("limits").call().is_ok());
+            tokio::task::yield_now().await;
+        }
+    };
+    let whole_window = time::timeout(Duration::from_secs(30), all).await;
+    whole_window.expect("a window, as without replicas");
+    assert!(limits.of(&ALICE).expect("limits").call().is_err());
+}

@@ -69,13 +69,14 @@ fn has(rows: &[Row], caller: &[u8; 32]) -> bool {
         .any(|row| digest(row, 0).is_ok_and(|found| found == *caller))
 }
 
-/// Returns the statement that makes the rows of callers. In one order for all replicas, so that none
-/// of them waits for another in a circle.
+/// Returns the statement that makes the rows of callers, with the time of now, so that no replica
+/// drops them as old ones. All replicas use one order, so that they do not wait for each other in a
+/// circle.
 fn insert(wanted: &[CallLease]) -> Query<'static> {
     query(
         "INSERT INTO ziggurat.calls (caller, full_at, granted) \
-         SELECT caller, 0, 0 FROM pg_catalog.unnest($1) AS caller ORDER BY caller \
-         ON CONFLICT DO NOTHING",
+         SELECT caller, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()), 0 \
+         FROM pg_catalog.unnest($1) AS caller ORDER BY caller ON CONFLICT DO NOTHING",
     )
     .bind(callers(wanted))
 }
