@@ -64,6 +64,7 @@ for (const hand of [pointer, keyboard]) {
         await hand.fill(page, page.getByRole('textbox', { name: 'Column 1' }), 'content')
         await page.getByRole('combobox', { name: 'Operator 1' }).selectOption('ILIKE')
         await hand.fill(page, page.getByRole('textbox', { name: 'Value 1' }), '%water%')
+        await hand.fill(page, question(page), 'How do I wash wool?')
         await hand.press(page, page.getByText('Request as curl'))
         const command = await page.getByRole('region', { name: 'Request as curl' }).textContent()
         assert.match(command, /"filter":\{"conditions":\[\{"column":"content","operator":"ILIKE","value":"%water%"\}\],"logic":"AND"\}/)
