@@ -19,8 +19,9 @@ const STATES = {
 
 const PLACES = ['ask', 'sql', 'schema', 'search', 'tools', 'activity', 'activity?view=audit', ...['tokens', 'users', 'databases', 'configuration', 'server'].map((part) => `admin?part=${part}`)]
 
-// Lists have nothing in them, but for the databases: without one there is no screen.
+// Lists have nothing in them and no further page, but for the databases: without one there is no screen.
 function emptied(value, name = '') {
+  if (name === 'next') return null
   if (Array.isArray(value)) return name === 'databases' ? value : []
   if (value && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, emptied(inner, name)]))
   return value
