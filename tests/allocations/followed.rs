@@ -2,17 +2,23 @@
 
 use std::task::{Context, Waker};
 
-use ziggurat_calls::activity::{Activity, Begin, CallerName, End};
+use ziggurat_calls::{
+    Caller,
+    activity::{Activity, Begin, End},
+};
 
 /// Calls after which each place and each text has its memory.
 const WARM_UP: u32 = 1_000;
 
+const ALICE: Caller<'_> = Caller {
+    identity: None,
+    kind: "user",
+    name: "alice",
+    account: "alice",
+    address: None,
+};
+
 const BEGIN: Begin<'_> = Begin {
-    caller: CallerName {
-        kind: "user",
-        name: "alice",
-        account: "alice",
-    },
     via: "http",
     tool: "query_database",
 };
@@ -26,13 +32,13 @@ const END: End<'_> = End {
 
 /// Follows a call, with a statement or without.
 fn follow(activity: &Activity, statement: Option<&str>) {
-    let call = activity.begin(&BEGIN).expect("a place");
+    let call = activity.begin(&ALICE, &BEGIN).expect("a place");
     let entry = call.entry();
     if let Some(statement) = statement {
         entry.wait("shop", statement);
         entry.run();
         entry.count(1, 20);
-        let polled = call.poll_cancelled(&Context::from_waker(Waker::noop()));
+        let polled = entry.poll_cancelled(&Context::from_waker(Waker::noop()));
         assert!(polled.is_pending(), "nothing cancels it");
     }
     call.end(&END);

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
 use tokio::task::JoinSet;
 use ziggurat_audit::{Trail, Verdict};
-use ziggurat_http::{MetricsPage, TraceExport, count_request, request_id, send_request_id};
-use ziggurat_layers::{client_ip::ClientIp, sanitize::RequestId};
+use ziggurat_calls::Calls;
+use ziggurat_http::{MetricsPage, TraceExport};
 use ziggurat_llm::Provider;
-use ziggurat_rag_service::{METHODS, Observation};
+use ziggurat_rag_service::METHODS;
 use ziggurat_telemetry::{Known, Metrics, Program, Set};
 
 use crate::configuration::Configuration;
@@ -19,7 +18,7 @@ const NAME: &str = "ziggurat-rag";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The paths under which the server is reached.
-const ENDPOINTS: &[&str] = &[
+pub(crate) const ENDPOINTS: &[&str] = &[
     "/v1/pipelines",
     "/v1/chat",
     "/v1/models",
@@ -36,7 +35,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The audit trail, the metrics and the traces of a server; each may be off.
 #[derive(Debug)]
 pub(crate) struct Observed {
-    pub(crate) observation: Observation,
+    pub(crate) calls: Calls,
     trail: Option<Trail>,
     /// Serves the page of metrics until it is dropped.
     _page: JoinSet<()>,
@@ -58,11 +57,12 @@ impl Observed {
         let (tracer, export) = TraceExport::start(telemetry, NAME, VERSION, &metrics)?;
         let page = MetricsPage::listen(telemetry, &metrics)?;
         Ok(Self {
-            observation: Observation {
+            calls: Calls {
                 audit: trail.as_ref().map(Trail::audit).cloned(),
                 metrics,
                 tracer,
                 sql_comment: configuration.sql_comment,
+                activity: None,
             },
             trail,
             _page: page.map(MetricsPage::serve).into_iter().collect(),
@@ -106,47 +106,16 @@ fn names(configuration: &Configuration) -> Known {
 }
 
 /// Records and counts a reload of the configuration, which is `None` if it failed.
-pub(crate) fn note_reload(observation: &Observation, loaded: Option<&Configuration>) {
+pub(crate) fn note_reload(calls: &Calls, loaded: Option<&Configuration>) {
     let (verdict, result) = match loaded {
         Some(configuration) => {
-            observation.metrics.learn(&names(configuration));
+            calls.metrics.learn(&names(configuration));
             (Verdict::Ok, "ok")
         }
         None => (Verdict::Error, "failed"),
     };
-    observation.metrics.reload(result);
-    if let Some(audit) = &observation.audit {
+    calls.metrics.reload(result);
+    if let Some(audit) = &calls.audit {
         audit.reload(verdict);
-    }
-}
-
-/// Counts a request. If questions are recorded or traced, it gets an id, which its response and its
-/// record have. The refusal of its token is recorded, because such a request is no question.
-pub(crate) fn observe_request<B, C>(
-    observation: &Observation,
-    request: &mut Request<B>,
-) -> impl FnOnce(Response<C>) -> Response<C> + use<B, C> {
-    let metrics = &observation.metrics;
-    let count = metrics
-        .is_on()
-        .then(|| count_request(metrics.clone(), ENDPOINTS, request));
-    let id = observation.has_request_ids().then(|| request_id(request));
-    let watched = observation.audit.as_ref().map(|audit| {
-        let ip = request.extensions().get().map(ClientIp::client);
-        audit.watch(request, ip)
-    });
-    move |mut response| {
-        if let Some(count) = count {
-            count(&response);
-        }
-        if let Some(watched) = watched
-            && response.status() == StatusCode::UNAUTHORIZED
-        {
-            watched.denied(id.as_ref().map_or("", RequestId::as_str));
-        }
-        if let Some(id) = id {
-            send_request_id(&mut response, &id);
-        }
-        response
     }
 }

@@ -13,7 +13,7 @@ use tokio::{
     task::spawn_blocking,
 };
 use tracing::{debug, error, info, warn};
-use ziggurat_rag_service::Observation;
+use ziggurat_calls::Calls;
 use ziggurat_runtime::watch::{Folders, Stamp, Stamps, settled};
 
 use crate::{
@@ -28,7 +28,7 @@ pub(crate) struct Reload {
     builder: Arc<PipelineBuilder>,
     /// The configuration of the start, of which a part is changed by a restart only.
     started: Configuration,
-    observation: Observation,
+    calls: Calls,
     folders: Folders,
     /// The state of the files just before they were last read.
     last: Stamps,
@@ -53,7 +53,7 @@ impl Reload {
         loaded: Loaded,
         before: Stamps,
         builder: Arc<PipelineBuilder>,
-        observation: Observation,
+        calls: Calls,
     ) -> Self {
         let hangups = signal(SignalKind::hangup())
             .inspect_err(|error| warn!(%error, "cannot listen to SIGHUP"));
@@ -61,7 +61,7 @@ impl Reload {
             path: loaded.path,
             builder,
             started: loaded.value,
-            observation,
+            calls,
             folders: Folders::new("configuration files"),
             last: before,
             missing: BTreeSet::new(),
@@ -76,7 +76,7 @@ impl Reload {
         info!("watching for configuration changes");
         loop {
             let is_asked = self.changed().await;
-            if is_asked && let Some(audit) = &self.observation.audit {
+            if is_asked && let Some(audit) = &self.calls.audit {
                 audit.reopen();
             }
             if is_asked || self.has_settled(app).await {
@@ -147,10 +147,7 @@ impl Reload {
         let made = spawn_blocking(move || make(&path, &builder, &reusable)).await;
         self.missing.clear();
         let loaded = made.as_ref().ok().and_then(|made| made.as_ref().ok());
-        note_reload(
-            &self.observation,
-            loaded.map(|(configuration, _)| configuration),
-        );
+        note_reload(&self.calls, loaded.map(|(configuration, _)| configuration));
         match made {
             Ok(Ok((configuration, set))) => {
                 self.compare(&configuration);

@@ -42,8 +42,8 @@ pub(crate) async fn serve(
     let server = configuration.server.clone();
     // First, so that a second server on the same trail changes nothing.
     let observed = Observed::start(configuration)?;
-    let observation = observed.observation.clone();
-    let metrics = observation.metrics.clone();
+    let calls = observed.calls.clone();
+    let metrics = calls.metrics.clone();
     let (pools, reaper) = Pools::with_metrics(metrics.clone());
     let builder = PipelineBuilder::new(pools.clone(), sources, secrets, metrics.clone());
     let builder = Arc::new(builder);
@@ -63,17 +63,10 @@ pub(crate) async fn serve(
     let bound = bound(&listeners)?;
     let first = bound.first().context("no address to listen on")?;
     let cut_off = CutOff::default();
-    let tower = stack::build(
-        &server,
-        first.ip(),
-        &app,
-        auth.as_ref(),
-        &cut_off,
-        &observation,
-    )?;
+    let tower = stack::build(&server, first.ip(), &app, auth.as_ref(), &cut_off, &calls)?;
     let keeping = auth.as_ref().map(Authentication::keep_current);
     let readiness = app.pipelines.readiness().clone();
-    if let Some(audit) = &observation.audit {
+    if let Some(audit) = &calls.audit {
         readiness.watch_audit(audit.unavailable());
     }
     let stop = async move {
@@ -83,7 +76,7 @@ pub(crate) async fn serve(
     let web = Web::new(limits(&server)).with_cut_off(cut_off);
     let web = web.with_acceptor(OptionalTls(tls));
     let web = web.with_connection_count(connection_count(&metrics));
-    let mut reload = Reload::new(loaded, states, builder, observation);
+    let mut reload = Reload::new(loaded, states, builder, calls);
     announce(&server, &bound, listening);
     let outcome = {
         tokio::select! {

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use axum::Router;
 use http::Request;
 use tower::{ServiceBuilder, util::option_layer};
+use ziggurat_calls::Calls;
 use ziggurat_console::rag as pages;
 use ziggurat_http::{
     AllowedOrigins, AroundLayer, CorsLayer, CountedRefusal, Document, ExceptLayer, headers,
@@ -18,14 +19,12 @@ use ziggurat_layers::{
     rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
-use ziggurat_rag_service::{
-    self as rag, CHAT_PATHS, ChatErrors, ErrorLine, Observation, Options, Timeouts,
-};
+use ziggurat_rag_service::{self as rag, CHAT_PATHS, ChatErrors, ErrorLine, Options, Timeouts};
 use ziggurat_serve::HttpService;
 
 use crate::{
     app::App, authentication::Authentication, configuration::Server, logs::log_request,
-    observation::observe_request,
+    observation::ENDPOINTS,
 };
 
 /// Paths for probes, which may use any host name.
@@ -48,10 +47,10 @@ pub(crate) fn build(
     app: &App,
     auth: Option<&Authentication>,
     cut_off: &CutOff,
-    observation: &Observation,
+    calls: &Calls,
 ) -> anyhow::Result<impl HttpService> {
     let hosts = server.hosts(address).context("server.allowed_hosts")?;
-    let refusal = |reason| CountedRefusal::new(observation.metrics.clone(), reason, ErrorLine);
+    let refusal = |reason| CountedRefusal::new(calls.metrics.clone(), reason, ErrorLine);
     let origins = origins(server, &hosts);
     let origins = origins.map(|origins| origins.with_render(refusal("origin")));
     let limit = server.rate_limit.map(|quota| {
@@ -74,9 +73,9 @@ pub(crate) fn build(
             .with_optional([HEALTH])
     });
 
-    let observed = observation.clone();
-    let records = observation.is_on().then(|| {
-        AroundLayer::new(move |request: &mut Request<_>| observe_request(&observed, request))
+    let observed = calls.clone();
+    let records = calls.is_on().then(|| {
+        AroundLayer::new(move |request: &mut Request<_>| observed.identify(ENDPOINTS, request))
     });
 
     Ok(ServiceBuilder::new()
@@ -111,7 +110,7 @@ pub(crate) fn build(
             server,
             app,
             auth,
-            options(server, app, cut_off, observation),
+            options(server, app, cut_off, calls),
         )))
 }
 
@@ -162,7 +161,7 @@ fn origins(server: &Server, hosts: &Hosts) -> Option<OriginLayer> {
 }
 
 /// Returns the options of the service.
-fn options(server: &Server, app: &App, cut_off: &CutOff, observation: &Observation) -> Options {
+fn options(server: &Server, app: &App, cut_off: &CutOff, calls: &Calls) -> Options {
     Options {
         timeouts: Timeouts {
             request: server.request_timeout,
@@ -176,7 +175,7 @@ fn options(server: &Server, app: &App, cut_off: &CutOff, observation: &Observati
         document: crate::DOCUMENT,
         cut_off: cut_off.clone(),
         limits: app.limits.clone(),
-        observation: observation.clone(),
+        calls: calls.clone(),
         ..Options::default()
     }
 }

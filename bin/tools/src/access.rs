@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use ziggurat_accounts::UserFile;
-use ziggurat_calls::toolsets::{Area, Offered, Toolsets, View as Seen};
+use ziggurat_calls::{
+    Caller,
+    toolsets::{Area, Offered, Toolsets, View as Seen},
+};
 use ziggurat_layers::json_rpc::Call;
-use ziggurat_mcp::{Access, Caller, EntryKind, Mcp, View};
+use ziggurat_mcp::{self as mcp, Access, EntryKind, Mcp, View};
 use ziggurat_query_api::QueryRights;
 use ziggurat_tokens::{CallerId, TokenFile};
 
 use crate::{
-    callers::id,
     configuration::{Auth, BUILTIN_PROMPTS, Builtins, Configuration, LoadError},
     interface::LOGIN,
 };
@@ -100,8 +102,8 @@ impl ToolAccess {
     }
 
     /// Returns what a caller sees; `None` if it sees everything.
-    pub(crate) fn of(&self, caller: &Caller) -> Option<Arc<CallerView>> {
-        let caller_id = id(caller.extension());
+    pub(crate) fn of(&self, caller: &mcp::Caller) -> Option<Arc<CallerView>> {
+        let caller_id = Caller::new(caller.extension()).id();
         let toolsets = self.applied(&caller_id)?;
         let seen = toolsets.view(&caller_id, caller.extension());
         let names = Arc::clone(&self.names);
@@ -110,7 +112,7 @@ impl ToolAccess {
 }
 
 impl Access for ToolAccess {
-    fn view(&self, caller: &Caller) -> Option<Arc<dyn View>> {
+    fn view(&self, caller: &mcp::Caller) -> Option<Arc<dyn View>> {
         // Made already if the call is observed.
         let view: Option<&Arc<CallerView>> = caller.extension();
         let view = view.cloned().or_else(|| self.of(caller))?;
@@ -171,7 +173,7 @@ impl Names {
 
 impl CallerView {
     /// Returns whether a call names something that exists and that its caller does not see.
-    pub(crate) fn hides(&self, call: &Call, caller: &Caller) -> bool {
+    pub(crate) fn hides(&self, call: &Call, caller: &mcp::Caller) -> bool {
         let has = |list: &[String], name: &str| list.iter().any(|listed| listed == name);
         let Some(name) = caller.subject(call) else {
             return false;

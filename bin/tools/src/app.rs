@@ -85,7 +85,7 @@ impl App {
         let configuration = &loaded.value;
         // First, so that a second server on the same trail changes nothing.
         let observation = Observation::start(configuration)?;
-        let (pools, reaper) = Pools::with_metrics(observation.metrics.clone());
+        let (pools, reaper) = Pools::with_metrics(observation.calls.metrics.clone());
         let (mut tasks, mut keepers) = (JoinSet::new(), JoinSet::new());
         let readiness = readiness(&observation);
         // On standard input and output no client logs in, and no state is kept.
@@ -102,13 +102,13 @@ impl App {
         let accounts = has_accounts
             .then(|| open(configuration, &databases, state.shared.clone()))
             .transpose()?;
-        let providers = Providers::new(observation.metrics.clone());
+        let providers = Providers::new(observation.calls.metrics.clone());
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
         let cut_off = CutOff::default();
         let (known, shared) = (accounts.as_ref(), state.shared.as_ref());
-        let (detached, observer) = (detached_calls(&mut tasks), observation.observer(&databases));
+        let detached = detached_calls(&mut tasks);
         let builder = CatalogueBuilder::new(configuration, known, &knowledge, &providers, shared)
-            .with_serving(cut_off.clone(), detached, observer);
+            .with_serving(cut_off.clone(), detached, &observation);
         let (catalogue, definition_files) =
             first_catalogue(&builder, configuration, &databases, &observation)?;
         let (administered, requests) = Administered::new(loaded, catalogue.clone());
@@ -218,7 +218,7 @@ fn first_catalogue(
     for warning in warnings {
         warn!("{warning}");
     }
-    metrics::learn_tools(&observation.metrics, &catalogue.mcp);
+    metrics::learn_tools(&observation.calls.metrics, &catalogue.mcp);
     Ok((CurrentCatalogue::new(catalogue), files))
 }
 
@@ -237,7 +237,7 @@ pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = 
 /// Makes the readiness of the server, which depends on the audit trail if there is one.
 fn readiness(observation: &Observation) -> Readiness {
     let readiness = Readiness::new("database");
-    if let Some(audit) = observation.audit() {
+    if let Some(audit) = &observation.calls.audit {
         readiness.watch_audit(audit.unavailable());
     }
     readiness

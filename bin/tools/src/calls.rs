@@ -1,107 +1,66 @@
-//! Observation of MCP calls, for the audit trail and the metrics.
+//! The door of MCP calls, for their records, metrics, traces and limits.
 
 mod arguments;
-pub(crate) mod followed;
 mod own_tools;
 
-use std::{
-    borrow::Cow,
-    future::ready,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Instant,
-};
+use std::{borrow::Cow, sync::Arc};
 
-use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use serde::Deserialize;
 use tracing::{Level, enabled};
-use ziggurat_answers::{CallFacts, CallLimits, ErrorReason, Facts};
-use ziggurat_audit::{Audit, CallEnd, CallStart, Caller as AuditCaller, Record, Verdict};
+use ziggurat_audit::Record;
 use ziggurat_calls::{
-    activity::{Activity, FollowedCall},
-    limits::{Allowance, Limits, Refused},
+    Call, Caller, Calls, Protocol, Recorded, RequestFacts, Target,
+    activity::Begin,
+    limits::{Allowance, Limits},
 };
 use ziggurat_databases::Databases;
-use ziggurat_http::SqlCommentKind;
-use ziggurat_layers::{json_rpc::Call, sanitize::RequestId};
-use ziggurat_mcp::{
-    Admission, Caller, End, Error, Failure, LogFields, ObservedCall, Observer, Outcome, Reported,
-};
-use ziggurat_postgres::call_context::{CallComment, CallContext};
+use ziggurat_layers::{json_rpc, sanitize::RequestId};
+use ziggurat_mcp::{self as mcp, LogFields, ObservedCall, Observer};
 use ziggurat_sql_tools::SqlTools;
-use ziggurat_telemetry::{
-    EndedCall, Metrics,
-    traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
-};
-use ziggurat_tokens::{Identity, Local, LocalCaller};
+use ziggurat_telemetry::traces::Incoming;
+use ziggurat_tokens::LocalCaller;
 
 use crate::{
     access::ToolAccess,
-    callers::{allowance, kind, named, shown},
-    interface::{LOGIN, METHODS, READ, RETRY_SECONDS},
+    interface::{LOGIN, METHODS, READ},
 };
 
 /// Method that is observed for the statements of its calls only.
 const COMPLETE: &str = "completion/complete";
 
+/// Tools that run no statement of their callers.
+const WITHOUT_STATEMENTS: [&str; 6] = [
+    LOGIN,
+    "generate_embedding",
+    "get_schema_info",
+    "list_databases",
+    "search_knowledgebase",
+    "search_schema",
+];
+
 /// Marks calls over standard input and output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OverStdio;
 
-/// Observes MCP calls for the audit trail and the metrics.
+/// Begins MCP calls, and applies the limits of their callers.
 #[derive(Clone)]
-pub(crate) struct CallObserver {
-    /// True if something but the limits of callers is on.
-    pub(crate) is_on: bool,
+pub(crate) struct McpDoor {
+    pub(crate) calls: Calls,
     /// The caller without an identity.
     pub(crate) local: LocalCaller,
     pub(crate) limits: Limits,
-    /// The list of running statements, if there is one.
-    pub(crate) activity: Option<Activity>,
-    pub(crate) audit: Option<Audit>,
-    pub(crate) metrics: Metrics,
-    pub(crate) tracer: Tracer,
-    pub(crate) sql_comment: SqlCommentKind,
     pub(crate) databases: Databases,
     pub(crate) access: ToolAccess,
     pub(crate) sql_tools: SqlTools,
 }
 
-/// A call that begins.
-struct Start<'a> {
-    call: &'a Call,
-    caller: &'a Caller,
+/// A message that is a call, and what it names.
+struct Message<'a> {
+    call: &'a json_rpc::Call,
     /// The method, if its calls have records.
     method: Option<&'static str>,
     subject: Option<&'a str>,
-    identity: Option<&'a Identity>,
-    local: &'a Local,
     is_stdio: bool,
-    /// True if the caller does not see what the call names.
-    is_hidden: bool,
-}
-
-/// A call that is observed.
-struct RunningCall {
-    record: Option<Record>,
-    /// Its place in the list of running statements.
-    followed: Option<FollowedCall>,
-    facts: CallFacts,
-    measured: Option<MeasuredCall>,
-    span: ServerSpan,
-    /// The reason why the call does not run.
-    refused: Option<Refused>,
-    /// True if the caller does not see what it names.
-    is_hidden: bool,
-}
-
-/// A call that is measured.
-struct MeasuredCall {
-    metrics: Metrics,
-    method: &'static str,
-    tool: String,
-    caller_kind: &'static str,
-    began: Instant,
 }
 
 #[derive(Default, Deserialize)]
@@ -112,7 +71,7 @@ struct Meta<'a> {
     #[serde(borrow)]
     tracestate: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
-    client: Option<Client<'a>>,
+    client: Client<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -124,124 +83,75 @@ struct Client<'a> {
     version: Cow<'a, str>,
 }
 
-// === impl CallObserver ===
+// === impl McpDoor ===
 
-impl CallObserver {
-    /// Returns the allowance of a caller, if it has limits.
-    fn allowance(&self, caller: &Caller) -> Option<Arc<Allowance>> {
-        let given: Option<&Arc<Allowance>> = caller.extension();
-        // Over HTTP it is given, unless a reload has added limits since the request was admitted.
-        given
-            .cloned()
-            .or_else(|| allowance(&self.limits, caller.extension(), &self.local))
-    }
-
-    /// Returns what is read of the member `_meta`, if it is for a span or a record.
-    fn meta<'a>(&self, start: &Start<'a>) -> Meta<'a> {
-        if !self.tracer.is_on() && self.audit.is_none() {
-            return Meta::default();
-        }
-        let meta = start.caller.meta(start.call).map(serde_json::from_str);
-        meta.and_then(Result::ok).unwrap_or_default()
-    }
-
-    /// Begins the span of a call, below that of its caller.
-    fn span(&self, start: &Start<'_>, meta: &Meta<'_>) -> ServerSpan {
-        let method = start.method.or(start.is_completion().then_some(COMPLETE));
-        let Some(method) = method.filter(|_| self.tracer.is_on()) else {
-            return ServerSpan::default();
-        };
-        let context = start.caller.context();
-        let mut incoming = Incoming::default().with_headers(&start.call.head().headers);
-        // Only clients that negotiate a revision know these members.
-        if context.is_negotiated() {
-            incoming = incoming.with_meta(meta.traceparent.as_deref(), meta.tracestate.as_deref());
-        }
-        let has_identity = start.identity.is_some();
-        let mut span = self.tracer.begin(method, incoming, has_identity);
-        span.set_mcp(context.revision().as_str(), start.call.id());
-        if let Some(tool) = start
-            .subject
-            .filter(|_| ![READ, COMPLETE].contains(&method))
-        {
-            span.set_tool(tool);
-        }
-        span.set_transport(if start.is_stdio {
-            Transport::Pipe
-        } else {
-            Transport::Tcp
-        });
-        span
-    }
-
-    fn has_comments(&self) -> bool {
-        self.sql_comment != SqlCommentKind::Off
-    }
-
-    /// Begins the metrics of a call, if its method has some.
-    fn measure(&self, start: &Start<'_>) -> Option<MeasuredCall> {
-        let method = start.method.filter(|_| self.metrics.is_on())?;
-        let tool = start.subject.filter(|_| method != READ);
-        Some(MeasuredCall {
-            metrics: self.metrics.clone(),
-            method,
-            tool: tool.unwrap_or_default().to_owned(),
-            caller_kind: kind(start.identity, start.local),
-            began: Instant::now(),
-        })
-    }
-
-    /// Returns what PostgreSQL is told about a call.
-    fn comment(&self, start: &Start<'_>) -> Option<CallComment> {
-        if !self.has_comments() {
-            return None;
-        }
-        Some(CallComment {
-            caller: shown(start.identity, start.local),
-            request: start.caller.extension().map(RequestId::to_string),
-            tool: start.subject.map(str::to_owned),
-            pipeline: None,
-            has_trace: self.sql_comment == SqlCommentKind::Trace,
-        })
-    }
-
-    /// Begins the record of a call, unless calls of its method have none.
-    fn record(&self, start: &Start<'_>, meta: &Meta<'_>, trace: &Trace) -> Option<Record> {
-        let audit = self.audit.as_ref()?;
-        let caller = start.caller;
-        let context = caller.context();
-        let trace_id = trace.id().map(|id| id.to_string());
-        let client = meta.client.as_ref();
-        let facts = CallStart {
-            request_id: caller.extension().map_or("", RequestId::as_str),
-            trace_id: trace_id.as_deref().unwrap_or_default(),
-            transport: if start.is_stdio { "stdio" } else { "http" },
-            endpoint: match (start.is_stdio, context.is_negotiated()) {
+impl McpDoor {
+    /// Begins a call.
+    fn call(
+        &self,
+        message: &Message<'_>,
+        caller: &mcp::Caller,
+        who: &Caller<'_>,
+        allowance: Option<Arc<Allowance>>,
+    ) -> Call {
+        let meta = self.meta(message, caller);
+        let revision = caller.context().revision();
+        let is_traced = self.calls.tracer.is_on();
+        let id = message.call.id().filter(|_| is_traced);
+        let id = id.map(ToString::to_string);
+        let target = Target {
+            route: message.route().unwrap_or_default(),
+            method: message.call.method(),
+            endpoint: match (message.is_stdio, caller.context().is_negotiated()) {
                 (true, _) => "",
                 (false, true) => "/mcp",
                 (false, false) => "/mcp/v1",
             },
-            revision: context.revision().as_str(),
-            caller: AuditCaller {
-                ip: caller.client_ip(),
-                ..named(start.identity, start.local)
+            tool: message.subject.unwrap_or_default(),
+            protocol: Some(Protocol {
+                revision: revision.as_str(),
+                id: id.as_deref(),
+                client_name: &meta.client.name,
+                client_version: &meta.client.version,
+                is_address: message.names_address(),
+                is_stdio: message.is_stdio,
+            }),
+            recorded: if message.method.is_some() {
+                Recorded::Always
+            } else {
+                Recorded::IfAll
             },
-            client_name: client.map_or("", |client| &client.name),
-            client_version: client.map_or("", |client| &client.version),
-            method: start.call.method(),
-            tool: start.subject.unwrap_or_default(),
-            ..CallStart::default()
+            is_measured: message.method.is_some(),
+            followed: message.followed(),
+            ..Target::none()
         };
-        if start.method.is_none() {
-            return audit.begin_other(&facts);
+        let mut request = RequestFacts::default();
+        if self.calls.has_request_ids() {
+            request.id = caller.extension().map_or("", RequestId::as_str);
         }
-        let record = audit.begin(&facts);
-        self.add_arguments(&record, start);
-        Some(record)
+        if is_traced {
+            request.incoming = Incoming::default().with_headers(&message.call.head().headers);
+            // Only clients that negotiate a revision know these members.
+            if caller.context().is_negotiated() {
+                request.incoming = request
+                    .incoming
+                    .with_meta(meta.traceparent.as_deref(), meta.tracestate.as_deref());
+            }
+        }
+        self.calls.begin(who, &target, request, allowance)
+    }
+
+    /// Reads the member `_meta`, if a span or a record needs it.
+    fn meta<'a>(&self, message: &Message<'a>, caller: &mcp::Caller) -> Meta<'a> {
+        if !self.calls.tracer.is_on() && self.calls.audit.is_none() {
+            return Meta::default();
+        }
+        let meta = caller.meta(message.call).map(serde_json::from_str);
+        meta.and_then(Result::ok).unwrap_or_default()
     }
 
     /// Returns whether the caller does not see what a call names, and keeps what it sees for the call.
-    fn hides(&self, call: &Call, caller: &mut Caller) -> bool {
+    fn hides(&self, call: &json_rpc::Call, caller: &mut mcp::Caller) -> bool {
         let Some(view) = self.access.of(caller) else {
             return false;
         };
@@ -250,16 +160,13 @@ impl CallObserver {
         is_hidden
     }
 
-    /// Adds what is recorded of the arguments.
-    fn add_arguments(&self, record: &Record, start: &Start<'_>) {
-        if self.add_own_tool(record, start) {
-            return;
-        }
-        let arguments = start.caller.arguments(start.call);
+    /// Adds the recorded part of the arguments.
+    fn add_arguments(&self, record: &Record, message: &Message<'_>, caller: &mcp::Caller) {
+        let arguments = caller.arguments(message.call);
         let Some(arguments) = arguments.filter(|json| json.starts_with('{')) else {
             return;
         };
-        match start.subject {
+        match message.subject {
             Some("query_database" | "execute_explain" | "index_advice") => {
                 record.statement_in(arguments, arguments::query);
             }
@@ -270,208 +177,117 @@ impl CallObserver {
             _ => {}
         }
         if record.is_required()
-            && let Some(database) = self.database(start, arguments)
+            && let Some(database) = self.database(caller, arguments)
         {
             record.database(&database);
         }
     }
 
     /// Returns the name of the database that the call works on, as far as it is known before.
-    fn database(&self, start: &Start<'_>, arguments: &str) -> Option<String> {
-        let is_negotiated = start.caller.context().is_negotiated();
+    fn database(&self, caller: &mcp::Caller, arguments: &str) -> Option<String> {
+        let is_negotiated = caller.context().is_negotiated();
         let named = is_negotiated.then(|| arguments::text(arguments, "database"));
         let named = named.flatten().filter(|name| !name.is_empty());
-        self.databases.name_for(start.identity, named.as_deref())
+        self.databases
+            .name_for(caller.extension(), named.as_deref())
+    }
+
+    /// Returns the fields of the log line of a call. The log of calls is off by default, and the log
+    /// of failures names the trace only.
+    fn log_fields(call: &Call, who: &Caller<'_>) -> Option<LogFields> {
+        let is_logged = enabled!(target: mcp::LOG_TARGET, Level::INFO);
+        let trace_id = call.trace().id();
+        (is_logged || trace_id.is_some()).then(|| LogFields {
+            caller: is_logged.then(|| who.shown().into()),
+            trace_id: trace_id.map(u128::from),
+        })
     }
 }
 
-impl Observer for CallObserver {
-    fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
-        let allowance = self.allowance(caller);
-        let (subject, local) = (caller.subject(call), self.local.get());
-        let followed = self.follow(call, caller, subject.as_deref(), &local);
-        if !self.is_on && allowance.is_none() && followed.is_none() {
-            return None;
-        }
-        let is_hidden = self.audit.is_some() && self.hides(call, caller);
-        let mut start = Start {
+impl Observer for McpDoor {
+    fn begin(
+        &self,
+        call: &json_rpc::Call,
+        caller: &mut mcp::Caller,
+    ) -> Option<Box<dyn ObservedCall>> {
+        let local = self.local.get();
+        // Over HTTP it is given, unless a reload has added limits since the request was admitted.
+        let given: Option<&Arc<Allowance>> = caller.extension();
+        let allowance = given.cloned().or_else(|| {
+            let who = Caller::new(caller.extension()).with_local(&local);
+            who.allowance(&self.limits)
+        });
+        let subject = caller.subject(call);
+        let message = Message {
             call,
-            caller,
             method: METHODS.into_iter().find(|method| *method == call.method()),
             subject: subject.as_deref(),
-            identity: caller.extension(),
-            local: &local,
             is_stdio: caller.extension::<OverStdio>().is_some(),
-            is_hidden,
         };
-        start.is_hidden |= self.audit.is_some() && self.hides_own_tool(&start);
-        let is_hidden = start.is_hidden;
-        let refused = allowance
-            .as_ref()
-            .filter(|_| start.method.is_some() && start.subject != Some(LOGIN))
-            .and_then(|allowance| allowance.call().err());
-        let meta = self.meta(&start);
-        let span = self.span(&start, &meta);
-        let record = self.record(&start, &meta, span.trace());
-        let has_statements = start.method.is_some()
-            || start.is_completion() && (self.tracer.is_on() || self.has_comments());
-        if record.is_none() && !has_statements {
+        let has_statements = message.followed().is_some();
+        if !self.calls.observes(allowance.is_some(), has_statements) {
             return None;
         }
-        let context = CallContext::new(span.trace().clone(), self.comment(&start));
-        let measured = self.measure(&start);
-        if let Some(fields) = log_fields(&start, span.trace()) {
+        let is_audited = self.calls.audit.is_some();
+        let mut is_hidden = is_audited && self.hides(call, caller);
+        let who = Caller::new(caller.extension())
+            .with_local(&local)
+            .with_address(caller.client_ip());
+        is_hidden |= is_audited && self.hides_own_tool(&message, caller);
+        let begun = self.call(&message, caller, &who, allowance);
+        let is_noted = message.method.is_some()
+            || message.is_completion() && (self.calls.tracer.is_on() || self.calls.has_comments());
+        if begun.record().is_none() && !is_noted {
+            return None;
+        }
+        if is_hidden {
+            begun.hide();
+        }
+        if message.method.is_some() {
+            if message.subject != Some(LOGIN) {
+                // Refused when it is admitted.
+                begun.count_call().ok();
+            }
+            if let Some(record) = begun.record()
+                && (is_hidden || !self.add_own_tool(record, &message, caller))
+            {
+                self.add_arguments(record, &message, caller);
+            }
+        }
+        if let Some(fields) = Self::log_fields(&begun, &who) {
             caller.set_extension(fields);
         }
-        let limits = allowance.map(CallLimits::new).unwrap_or_default();
-        let entry = followed.as_ref().map(FollowedCall::entry);
-        let facts = CallFacts::new(context, limits, entry.unwrap_or_default());
-        if let Some(refused) = &refused {
-            facts.set_reason(ErrorReason::Limited(refused.key()));
-        }
-        caller.set_extension(facts.clone());
-        Some(Box::new(RunningCall {
-            record,
-            followed,
-            facts,
-            measured,
-            span,
-            refused,
-            is_hidden,
-        }))
+        caller.set_extension(begun.clone());
+        Some(Box::new(begun))
     }
 }
 
-// === impl Start ===
+// === impl Message ===
 
-impl Start<'_> {
+impl<'a> Message<'a> {
     fn is_completion(&self) -> bool {
         self.call.method() == COMPLETE
     }
-}
 
-// === impl RunningCall ===
-
-impl ObservedCall for RunningCall {
-    fn admission(&mut self) -> Option<Admission> {
-        if let Some(refused) = self.refused {
-            return Some(Box::pin(ready(Err(Error::said(refused.to_string())))));
-        }
-        let record = self.record.as_ref().filter(|record| record.is_required());
-        let record = record.cloned()?;
-        Some(Box::pin(async move {
-            record.open().await.map_err(|error| {
-                let failure = Failure::new("audit is unavailable")
-                    .with_source(error)
-                    .with_status(StatusCode::SERVICE_UNAVAILABLE)
-                    .with_header(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS));
-                failure.into()
-            })
-        }))
+    /// Returns the method, if its calls have metrics or spans.
+    fn route(&self) -> Option<&'static str> {
+        self.method.or(self.is_completion().then_some(COMPLETE))
     }
 
-    fn poll_cancelled(&mut self, cx: &mut Context<'_>) -> Poll<Reported> {
-        followed::poll_cancelled(self.followed.as_ref(), cx)
+    /// Returns whether the call names a resource by its address.
+    fn names_address(&self) -> bool {
+        matches!(self.route(), Some(READ | COMPLETE))
     }
 
-    fn end(self: Box<Self>, end: End) {
-        self.facts.own_limits().count_rest(end.bytes);
-        let facts = self.facts.take();
-        let verdict = verdict(end.outcome, facts.reason);
-        if let Some(measured) = &self.measured {
-            measured.end(&facts, &end, verdict);
-        }
-        followed::end(self.followed, verdict, &facts, end.bytes);
-        end_span(self.span, &facts, &end, verdict);
-        if let Some(record) = self.record {
-            if self.is_hidden && matches!(verdict, Verdict::Unknown | Verdict::Error) {
-                record.hidden();
-            }
-            end_record(&record, &facts, &end, verdict);
-        }
-    }
-}
-
-// === impl MeasuredCall ===
-
-impl MeasuredCall {
-    fn end(&self, facts: &Facts, end: &End, verdict: Verdict) {
-        let database = facts.database.as_ref().map_or("", |it| it.name());
-        self.metrics.call_ended(&EndedCall {
-            method: self.method,
-            tool: &self.tool,
-            database,
-            verdict: verdict.as_str(),
-            caller_kind: self.caller_kind,
-            duration: self.began.elapsed(),
-            bytes: end.bytes,
-        });
-        if let Some(ErrorReason::Limited(limit)) = facts.reason {
-            self.metrics.limit_reached(limit);
-        }
-    }
-}
-
-/// Adds what is known at the end of a call to its span, and ends it.
-fn end_span(mut span: ServerSpan, facts: &Facts, end: &End, verdict: Verdict) {
-    if !span.trace().is_sampled() {
-        return;
-    }
-    if let Some(database) = &facts.database {
-        span.set_database(database.name());
-    }
-    if let Some(rows) = facts.rows {
-        span.set_rows(rows);
-    }
-    span.set_verdict(verdict.as_str());
-    match (verdict, end.code) {
-        (Verdict::Ok | Verdict::Asked, _) => {}
-        (_, Some(code)) => span.set_error(&code.to_string()),
-        (Verdict::Error, None) => span.set_error("tool_error"),
-        (verdict, None) => span.set_error(verdict.as_str()),
-    }
-}
-
-/// Ends the record of a call.
-fn end_record(record: &Record, facts: &Facts, end: &End, verdict: Verdict) {
-    let code = end.code.map(|code| code.to_string());
-    let code = facts.code.as_deref().or(code.as_deref());
-    record.end(CallEnd {
-        verdict,
-        database: facts.database.as_ref().map_or("", |it| it.name()),
-        rows: facts.rows,
-        bytes: end.bytes,
-        code: code.unwrap_or_default(),
-    });
-}
-
-/// Returns what the log says of a call. The log of calls is off by default; that of failures names
-/// the trace only.
-fn log_fields(start: &Start<'_>, trace: &Trace) -> Option<LogFields> {
-    let is_logged = enabled!(target: ziggurat_mcp::LOG_TARGET, Level::INFO);
-    let trace_id = trace.id();
-    (is_logged || trace_id.is_some()).then(|| LogFields {
-        caller: is_logged.then(|| shown(start.identity, start.local).into()),
-        trace_id: trace_id.map(u128::from),
-    })
-}
-
-/// Returns the verdict on a call from how it ended.
-pub(crate) fn verdict(outcome: Outcome, reason: Option<ErrorReason>) -> Verdict {
-    match (outcome, reason) {
-        (Outcome::Ok, _) => Verdict::Ok,
-        (Outcome::Asked, _) => Verdict::Asked,
-        (Outcome::Cancelled, _) => Verdict::Cancelled,
-        (Outcome::Reported, Some(ErrorReason::Timeout)) => Verdict::Timeout,
-        (Outcome::Reported | Outcome::Refused, Some(ErrorReason::Denied)) => Verdict::Denied,
-        (
-            Outcome::Reported | Outcome::Refused | Outcome::NotAdmitted | Outcome::Failed,
-            Some(ErrorReason::Limited(_)),
-        ) => Verdict::Limited,
-        (Outcome::Reported, Some(ErrorReason::Refused))
-        | (Outcome::InvalidArguments | Outcome::Refused, _) => Verdict::Refused,
-        (Outcome::Reported, None) => Verdict::Error,
-        (Outcome::Unknown | Outcome::Disabled, _) => Verdict::Unknown,
-        _ => Verdict::Failed,
+    /// Returns the names in the list of running statements, for a call that may run some.
+    fn followed(&self) -> Option<Begin<'a>> {
+        let subject = self.subject?;
+        let tool = match self.method {
+            Some(READ) => READ,
+            Some(method) if method == METHODS[0] => subject,
+            _ => return None,
+        };
+        let via = if self.is_stdio { "stdio" } else { "http" };
+        (!WITHOUT_STATEMENTS.contains(&tool)).then_some(Begin { via, tool })
     }
 }

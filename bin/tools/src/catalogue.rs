@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, error::Error, fs, pin::Pin, time::Duration};
 use anyhow::Context as _;
 use tracing::warn;
 use ziggurat_accounts::Accounts;
-use ziggurat_calls::limits::Limits;
+use ziggurat_calls::{Calls, limits::Limits};
 use ziggurat_databases::Databases;
 use ziggurat_layers::{sanitize::Sanitizer, shutdown::CutOff};
 use ziggurat_mcp::{
@@ -22,15 +22,16 @@ use ziggurat_postgres_tools::{
 use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema, TableInfo};
 use ziggurat_sql_tools::{ClaimedTool, SqlTools, add_administrator_tools};
 use ziggurat_state::Shared;
-use ziggurat_tokens::Identity;
+use ziggurat_tokens::{Identity, LocalCaller};
 
 use crate::{
     access::{Names, ToolAccess},
-    calls::CallObserver,
-    configuration::{Builtins, Configuration, SqlCommentKind, start::CUSTOM_DEFINITIONS},
+    calls::McpDoor,
+    configuration::{Builtins, Configuration, start::CUSTOM_DEFINITIONS},
     current::Catalogue,
     interface::{NAME, VERSION},
     knowledge::Knowledge,
+    observation::Observation,
     providers::Providers,
 };
 
@@ -77,7 +78,9 @@ pub(crate) struct CatalogueBuilder {
     signer: StateSigner,
     cut_off: CutOff,
     detached_calls: Option<DetachedCalls>,
-    observer: Option<CallObserver>,
+    calls: Calls,
+    /// The caller without an identity.
+    local: LocalCaller,
     /// Counts the callers of all catalogues.
     limits: Limits,
 }
@@ -100,7 +103,8 @@ impl CatalogueBuilder {
             signer,
             cut_off: CutOff::default(),
             detached_calls: None,
-            observer: None,
+            calls: Calls::default(),
+            local: LocalCaller::default(),
             limits: Limits::new(configuration.callers.clone()),
         }
     }
@@ -111,17 +115,18 @@ impl CatalogueBuilder {
     }
 
     /// Sets when calls are cut off, which task finishes calls after their clients are gone, and the
-    /// observer.
+    /// parts that note calls.
     pub(crate) fn with_serving(
         mut self,
         cut_off: CutOff,
         detached_calls: DetachedCalls,
-        observer: CallObserver,
+        observation: &Observation,
     ) -> Self {
-        self.limits = observer.limits.clone();
+        self.calls = observation.calls.clone();
+        self.local = observation.local.clone();
+        self.limits = observation.limits.clone();
         self.cut_off = cut_off;
         self.detached_calls = Some(detached_calls);
-        self.observer = Some(observer);
         self
     }
 
@@ -141,31 +146,31 @@ impl CatalogueBuilder {
         warnings.extend(unkept_claims(configuration, own.tools()));
         let access = ToolAccess::new(configuration.toolsets.clone(), names);
         let limits = self.limits.with_settings(configuration.callers.clone());
-        let has_comments = configuration.sql_comment != SqlCommentKind::Off;
+        let calls = Calls {
+            sql_comment: configuration.sql_comment,
+            ..self.calls.clone()
+        };
         let mut mcp = mcp
             .with_cut_off(self.cut_off.clone())
             .with_access(access.clone());
         if let Some(detached_calls) = &self.detached_calls {
             mcp = mcp.with_detached_calls(detached_calls.clone());
         }
-        if let Some(observer) = &self.observer {
-            mcp = mcp.with_observer(CallObserver {
-                is_on: observer.is_on || has_comments,
-                sql_comment: configuration.sql_comment,
-                limits: limits.clone(),
-                databases: databases.clone(),
-                access: access.clone(),
-                sql_tools: own.tools().clone(),
-                ..observer.clone()
-            });
-        }
+        let mcp = mcp.with_observer(McpDoor {
+            calls: calls.clone(),
+            local: self.local.clone(),
+            limits: limits.clone(),
+            databases: databases.clone(),
+            access: access.clone(),
+            sql_tools: own.tools().clone(),
+        });
         let catalogue = Catalogue {
             mcp,
             access,
             databases,
             sql_tools: own.tools().clone(),
             limits,
-            sql_comment: configuration.sql_comment,
+            calls,
         };
         Ok((catalogue, warnings))
     }

@@ -9,9 +9,8 @@ use std::{
 use arc_swap::{ArcSwap, Guard};
 use http::Extensions;
 use tower::Service;
-use ziggurat_calls::limits::Limits;
+use ziggurat_calls::{Calls, limits::Limits};
 use ziggurat_databases::Databases;
-use ziggurat_http::SqlCommentKind;
 use ziggurat_layers::json_rpc::Call;
 use ziggurat_mcp::Mcp;
 use ziggurat_sql_tools::SqlTools;
@@ -28,8 +27,8 @@ pub(crate) struct Catalogue {
     pub(crate) sql_tools: SqlTools,
     /// The limits of callers.
     pub(crate) limits: Limits,
-    /// Contents of the comments that name calls to PostgreSQL.
-    pub(crate) sql_comment: SqlCommentKind,
+    /// The parts that note calls.
+    pub(crate) calls: Calls,
 }
 
 /// The catalogue in use. Clones share it.
@@ -38,15 +37,6 @@ pub(crate) struct Catalogue {
 /// [store it](Self::get) for their call.
 #[derive(Clone)]
 pub(crate) struct CurrentCatalogue(Arc<ArcSwap<Catalogue>>);
-
-// === impl Catalogue ===
-
-impl Catalogue {
-    /// Returns whether statements have comments, which name requests by their ids.
-    pub(crate) fn has_comments(&self) -> bool {
-        self.sql_comment != SqlCommentKind::Off
-    }
-}
 
 // === impl CurrentCatalogue ===
 

@@ -12,7 +12,7 @@ use ziggurat_layers::{bearer::Challenge, reject::Rejection};
 use ziggurat_query_api::{QueryApi, exports::gone};
 use ziggurat_tokens::Identity;
 
-use crate::{limits::RequestLimits, requests::is_export};
+use crate::requests::{Door, is_export};
 
 /// Finds the callers of downloads.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub(crate) struct ExportCallers {
     /// Sessions; `None` without authentication.
     accounts: Option<Accounts>,
     challenge: HeaderValue,
-    limits: RequestLimits,
+    door: Door,
 }
 
 // === impl ExportCallers ===
@@ -31,13 +31,13 @@ impl ExportCallers {
         query: QueryApi,
         accounts: Option<Accounts>,
         challenge: &Challenge,
-        limits: RequestLimits,
+        door: Door,
     ) -> Self {
         Self {
             query,
             accounts,
             challenge: challenge.to_header(),
-            limits,
+            door,
         }
     }
 
@@ -78,7 +78,7 @@ pub(crate) async fn identify_export(
         return Refusal::<ziggurat_layers::reject::ErrorString>::from(rejection).into_response();
     };
     request.extensions_mut().insert(identity);
-    match callers.limits.admit(&mut request) {
+    match callers.door.admit(&mut request) {
         Ok(announce) => announce(next.run(request).await),
         Err(refused) => *refused,
     }

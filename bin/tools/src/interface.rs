@@ -17,6 +17,3 @@ pub(crate) const READ: &str = "resources/read";
 
 /// Tool with calls that are limited by failures and not by their number.
 pub(crate) const LOGIN: &str = "authenticate_user";
-
-/// Seconds after which a client may try again when no record can be written.
-pub(crate) const RETRY_SECONDS: u16 = 5;

@@ -2,17 +2,12 @@
 
 use std::time::Duration;
 
-use ziggurat_audit::{Audit, Trail};
-use ziggurat_calls::{activity::Activity, limits::Limits};
-use ziggurat_databases::Databases;
-use ziggurat_http::{SqlCommentKind, TraceExport};
-use ziggurat_sql_tools::SqlTools;
-use ziggurat_telemetry::{Metrics, traces::Tracer};
+use ziggurat_audit::Trail;
+use ziggurat_calls::{Calls, activity::Activity, limits::Limits};
+use ziggurat_http::TraceExport;
 use ziggurat_tokens::{Local, LocalCaller};
 
 use crate::{
-    access::ToolAccess,
-    calls::CallObserver,
     configuration::Configuration,
     interface::{NAME, VERSION},
     metrics,
@@ -22,11 +17,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Observation {
     trail: Option<Trail>,
-    pub(crate) metrics: Metrics,
+    pub(crate) calls: Calls,
     pub(crate) limits: Limits,
-    /// The statements that run, which HTTP can list.
-    pub(crate) activity: Option<Activity>,
-    pub(crate) tracer: Tracer,
     export: TraceExport,
     /// The caller without an identity.
     pub(crate) local: LocalCaller,
@@ -47,11 +39,16 @@ impl Observation {
         let has_http = configuration.http.is_some();
         let (tracer, export) = TraceExport::start(telemetry, NAME, VERSION, &metrics)?;
         Ok(Self {
+            calls: Calls {
+                audit: trail.as_ref().map(Trail::audit).cloned(),
+                metrics,
+                tracer,
+                // HTTP can list the statements that run.
+                activity: has_http.then(|| Activity::new(!configuration.logs.hides_statements)),
+                ..Calls::default()
+            },
             trail,
-            metrics,
             limits: Limits::new(configuration.callers.clone()),
-            activity: has_http.then(|| Activity::new(!configuration.logs.hides_statements)),
-            tracer,
             export,
             local: local_caller(configuration),
         })
@@ -63,34 +60,6 @@ impl Observation {
             trail.close(limit).await;
         }
         self.export.close(limit).await;
-    }
-
-    /// Returns the audit trail, if there is one.
-    pub(crate) fn audit(&self) -> Option<&Audit> {
-        self.trail.as_ref().map(Trail::audit)
-    }
-
-    /// Returns whether requests need an id, for records or traces. A catalogue with comments needs
-    /// them too.
-    pub(crate) fn has_request_ids(&self) -> bool {
-        self.trail.is_some() || self.tracer.is_on()
-    }
-
-    /// Returns the observer of calls, which also applies the limits of callers, which a reload may add.
-    pub(crate) fn observer(&self, databases: &Databases) -> CallObserver {
-        CallObserver {
-            is_on: self.metrics.is_on() || self.has_request_ids(),
-            local: self.local.clone(),
-            limits: self.limits.clone(),
-            activity: self.activity.clone(),
-            audit: self.audit().cloned(),
-            metrics: self.metrics.clone(),
-            tracer: self.tracer.clone(),
-            sql_comment: SqlCommentKind::Off,
-            databases: databases.clone(),
-            access: ToolAccess::default(),
-            sql_tools: SqlTools::default(),
-        }
     }
 }
 

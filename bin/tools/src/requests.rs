@@ -1,9 +1,10 @@
-//! Observation of HTTP requests, for the audit trail, the metrics and the traces.
+//! The door of HTTP requests, for their records, metrics, traces and limits.
 
 mod access;
+mod limits;
 mod statements;
 
-use std::{net::IpAddr, time::Instant};
+use std::sync::Arc;
 
 use axum::{
     BoxError,
@@ -12,32 +13,23 @@ use axum::{
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
-use ziggurat_audit::{Audit, CallEnd, CallStart, Caller, Record, Verdict, request_method};
-use ziggurat_calls::activity::Activity;
-use ziggurat_http::{Refusal, count_request, request_id, send_request_id};
-use ziggurat_layers::{
-    client_ip::ClientIp,
-    sanitize::{RequestId, TraceId},
+use http::{Extensions, StatusCode};
+use ziggurat_audit::{Verdict, request_method};
+use ziggurat_calls::{
+    Call, Caller, Recorded, RequestFacts, Target,
+    activity::Begin,
+    http::{HasRecord, add_trace_id, audit_unavailable},
+    limits::Allowance,
 };
+use ziggurat_http::Refusal;
+use ziggurat_layers::sanitize::RequestId;
 use ziggurat_mcp::NotAdmitted;
-use ziggurat_telemetry::{
-    EndedCall, Metrics,
-    traces::{Incoming, ServerSpan, Trace, Tracer, Transport},
-};
-use ziggurat_tokens::{Identity, LocalCaller};
+use ziggurat_telemetry::traces::Incoming;
+use ziggurat_tokens::LocalCaller;
 
-use crate::{
-    callers::{kind, named},
-    current::CurrentCatalogue,
-    interface::{ENDPOINTS, RETRY_SECONDS},
-    metrics,
-};
+use crate::{current::CurrentCatalogue, interface::ENDPOINTS, metrics};
 
-pub(crate) use self::{
-    access::{RequestAccess, is_export},
-    statements::observe_statement,
-};
+pub(crate) use self::{access::is_export, statements::observe_statement};
 
 /// Name of the span of a request that is not described: its path is made up by a client.
 const OTHER_ROUTE: &str = "_OTHER";
@@ -45,215 +37,142 @@ const OTHER_ROUTE: &str = "_OTHER";
 /// Reads that pages repeat for their frame. They are not calls, so they have no record.
 const FRAME: &[&str] = &["GET /api/databases", "GET /api/console/session"];
 
-/// Observes requests to `/api` for the audit trail, the metrics and the traces.
+/// Begins the calls of requests to `/api`, and applies the limits and the toolsets of their callers.
 #[derive(Clone)]
-pub(crate) struct RequestObserver {
+pub(crate) struct Door {
     pub(crate) catalogue: CurrentCatalogue,
     /// The caller without an identity.
     pub(crate) local: LocalCaller,
-    pub(crate) audit: Option<Audit>,
-    /// The list of running statements, if there is one.
-    pub(crate) activity: Option<Activity>,
-    pub(crate) metrics: Metrics,
-    pub(crate) tracer: Tracer,
-    /// True if requests get an id, with comments or without.
-    pub(crate) has_ids: bool,
 }
 
-/// Marks the response to a request that has a record as a call, such as that of a failed sign-in.
-#[derive(Clone, Copy)]
-struct Recorded;
+// === impl Door ===
 
-/// A request whose observation has begun.
-struct BegunRequest {
-    began: Instant,
-    /// Method and path.
-    method: String,
-    /// The described request that it is, for metrics.
-    route: &'static str,
-    span: ServerSpan,
-    record: Option<Record>,
-    caller_kind: &'static str,
-}
-
-// === impl RequestObserver ===
-
-impl RequestObserver {
+impl Door {
     /// Returns whether there is anything to do.
     pub(crate) fn is_on(&self) -> bool {
-        self.metrics.is_on() || self.has_ids
+        self.catalogue.get().calls.is_on()
+    }
+
+    /// Reads the caller of a request.
+    fn caller<T>(&self, extensions: &Extensions, read: impl FnOnce(&Caller<'_>) -> T) -> T {
+        read(&Caller::of(extensions).with_local(&self.local.get()))
     }
 
     /// Records a request to what its caller does not see, if there is an audit trail.
     pub(crate) fn record_hidden<B>(&self, request: &http::Request<B>) {
-        if let Some(record) = self.record(request, &Trace::off()) {
-            record.hidden();
-            record.end(CallEnd {
-                code: StatusCode::NOT_FOUND.as_str(),
-                ..Verdict::Unknown.into()
-            });
+        let catalogue = self.catalogue.of(request.extensions());
+        if catalogue.calls.audit.is_none() {
+            return;
         }
-    }
-
-    /// Begins the record of a request, if there is an audit trail.
-    fn record<B>(&self, request: &http::Request<B>, trace: &Trace) -> Option<Record> {
-        let audit = self.audit.as_ref()?;
-        let trace_id = trace.id().map(|id| id.to_string());
-        let identity = request.extensions().get::<Identity>();
-        let local = self.local.get();
-        let id = request.extensions().get::<RequestId>();
-        Some(audit.begin(&CallStart {
-            request_id: id.map_or("", RequestId::as_str),
-            trace_id: trace_id.as_deref().unwrap_or_default(),
-            transport: "http",
-            endpoint: "/api",
-            caller: Caller {
-                ip: client_ip(request),
-                ..named(identity, &local)
-            },
+        let target = Target {
             method: &target(request),
-            ..CallStart::default()
-        }))
+            recorded: Recorded::Always,
+            ..REQUEST
+        };
+        let facts = RequestFacts {
+            id: id(request.extensions()),
+            ..RequestFacts::default()
+        };
+        let call = self.caller(request.extensions(), |caller| {
+            catalogue.calls.begin(caller, &target, facts, None)
+        });
+        call.hide();
+        call.end(Verdict::Unknown, StatusCode::NOT_FOUND.as_str());
     }
 
-    /// Begins the observation of a request.
-    fn begin(&self, request: &mut Request) -> BegunRequest {
-        let began = Instant::now();
+    /// Begins the call of a request, and gives its handler the trace.
+    fn begin(
+        &self,
+        request: &mut Request,
+        allowance: Option<Arc<Allowance>>,
+        followed: Option<Begin<'_>>,
+    ) -> Call {
+        let catalogue = self.catalogue.of(request.extensions());
+        let calls = &catalogue.calls;
+        if !calls.observes(allowance.is_some(), followed.is_some()) {
+            return Call::off();
+        }
         let method = target(request);
         let described = metrics::described(&method);
-        let span = self.begin_span(request, described.unwrap_or(OTHER_ROUTE));
-        let is_call = !FRAME.contains(&&*method);
-        let record = is_call.then(|| self.record(request, span.trace()));
-        BegunRequest {
-            began,
-            method,
-            route: described.unwrap_or("other"),
-            span,
-            record: record.flatten(),
-            caller_kind: kind(request.extensions().get(), &self.local.get()),
+        let is_traced = calls.tracer.is_on();
+        let target = Target {
+            route: described.unwrap_or(if is_traced { OTHER_ROUTE } else { "other" }),
+            method: &method,
+            recorded: if FRAME.contains(&&*method) {
+                Recorded::Never
+            } else {
+                Recorded::Always
+            },
+            is_measured: true,
+            followed,
+            ..REQUEST
+        };
+        let mut facts = RequestFacts {
+            id: id(request.extensions()),
+            ..RequestFacts::default()
+        };
+        if is_traced {
+            facts.incoming = Incoming::default().with_headers(request.headers());
         }
+        let call = self.caller(request.extensions(), |caller| {
+            calls.begin(caller, &target, facts, allowance)
+        });
+        if is_traced {
+            request.extensions_mut().insert(call.trace());
+        }
+        call
     }
 
-    /// Begins the span of a request, below that of its caller, and gives its handler the trace.
-    fn begin_span(&self, request: &mut Request, route: &str) -> ServerSpan {
-        if !self.tracer.is_on() {
-            return ServerSpan::default();
-        }
-        let has_identity = request.extensions().get::<Identity>().is_some();
-        let incoming = Incoming::default().with_headers(request.headers());
-        let mut span = self.tracer.begin(route, incoming, has_identity);
-        span.set_transport(Transport::Tcp);
-        // Replaced at the end, which a client that leaves does not wait for.
-        span.set_verdict(Verdict::Cancelled.as_str());
-        request.extensions_mut().insert(span.trace().clone());
-        span
-    }
-
-    /// Gives a request an id, which its response and its record have, and counts it. The refusal of its token is recorded, because an unauthenticated request is no call.
+    /// Gives a request an id, which its response and its record have, and counts it. The refusal of
+    /// its token is recorded, because an unauthenticated request is not a call.
     pub(crate) fn identify<B, C>(
         &self,
         request: &mut http::Request<B>,
     ) -> impl FnOnce(http::Response<C>) -> http::Response<C> + use<B, C> {
-        let count = self
-            .metrics
-            .is_on()
-            .then(|| count_request(self.metrics.clone(), ENDPOINTS, request));
-        let has_ids = self.has_ids || self.catalogue.get().has_comments();
-        let id = has_ids.then(|| request_id(request));
-        let audit = self.audit.as_ref();
-        let watched = audit.map(|audit| audit.watch(request, client_ip(request)));
-        move |mut response| {
-            if let Some(count) = count {
-                count(&response);
-            }
-            if let Some(watched) = watched
-                && response.status() == StatusCode::UNAUTHORIZED
-                && response.extensions().get::<Recorded>().is_none()
-            {
-                watched.denied(id.as_ref().map_or("", RequestId::as_str));
-            }
-            if let Some(id) = id {
-                send_request_id(&mut response, &id);
-            }
-            response
-        }
+        self.catalogue.get().calls.identify(ENDPOINTS, request)
     }
 }
 
-/// Records and measures a request, and refuses it if it cannot be recorded although it has to be.
+/// The parts that the targets of all requests share.
+const REQUEST: Target<'_> = Target {
+    endpoint: "/api",
+    ..Target::none()
+};
+
+/// Begins a call for a request, and refuses it if it cannot be recorded although it has to be.
 pub(crate) async fn observe_request(
-    State(observer): State<RequestObserver>,
+    State(door): State<Door>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let BegunRequest {
-        began,
-        route,
-        span,
-        record,
-        caller_kind,
-        ..
-    } = observer.begin(&mut request);
-    if let Some(record) = &record
-        && record.open().await.is_err()
-    {
+    let call = door.begin(&mut request, None, None);
+    if call.open().await.is_err() {
         let response = unavailable();
-        end_span(span, response.status(), Verdict::Failed);
+        call.end(Verdict::Failed, response.status().as_str());
         return response;
     }
     let mut response = next.run(request).await;
     let status = response.status();
-    let verdict = verdict(status);
-    add_trace_id(&mut response, &span);
-    end_span(span, status, verdict);
-    observer.metrics.call_ended(&EndedCall {
-        method: route,
-        verdict: verdict.as_str(),
-        caller_kind,
-        duration: began.elapsed(),
-        ..EndedCall::default()
-    });
-    if let Some(record) = record {
-        record.end(CallEnd {
-            code: if status.is_success() {
-                ""
-            } else {
-                status.as_str()
-            },
-            ..verdict.into()
-        });
-        response.extensions_mut().insert(Recorded);
+    add_trace_id(&mut response, &call);
+    if call.record().is_some() {
+        response.extensions_mut().insert(HasRecord);
     }
+    let code = if status.is_success() {
+        ""
+    } else {
+        status.as_str()
+    };
+    call.end(Verdict::of(status), code);
     response
 }
 
 /// Records a request for the statements of all callers. Programs ask for their own ones every few
 /// seconds, and these requests are not recorded.
-pub(crate) async fn observe_list(
-    observer: State<RequestObserver>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn observe_list(door: State<Door>, request: Request, next: Next) -> Response {
     if ziggurat_calls::activity::is_for_all(request.uri()) {
-        observe_request(observer, request, next).await
+        observe_request(door, request, next).await
     } else {
         next.run(request).await
-    }
-}
-
-/// Gives a response the id of its trace, for the log of a fault.
-fn add_trace_id(response: &mut Response, span: &ServerSpan) {
-    if let Some(id) = span.trace().id() {
-        let trace_id = TraceId::new(id.to_string());
-        response.extensions_mut().insert(trace_id);
-    }
-}
-
-/// Adds the end of a request to its span, and ends it.
-fn end_span(mut span: ServerSpan, status: StatusCode, verdict: Verdict) {
-    span.set_verdict(verdict.as_str());
-    if !status.is_success() {
-        span.set_error(status.as_str());
     }
 }
 
@@ -270,12 +189,7 @@ where
 
 /// Returns the answer to a request that may not run without a record.
 fn unavailable() -> Response {
-    let status = StatusCode::SERVICE_UNAVAILABLE;
-    let refusal = <Refusal>::new(status, "audit_unavailable", "Audit is unavailable");
-    let mut response = refusal.into_response();
-    let seconds = HeaderValue::from(RETRY_SECONDS);
-    response.headers_mut().insert(RETRY_AFTER, seconds);
-    response
+    <Refusal>::from(audit_unavailable()).into_response()
 }
 
 /// Returns the method and the path of a request.
@@ -283,17 +197,7 @@ fn target<B>(request: &http::Request<B>) -> String {
     request_method(request.method().as_str(), request.uri().path())
 }
 
-fn client_ip<B>(request: &http::Request<B>) -> Option<IpAddr> {
-    request.extensions().get().map(ClientIp::client)
-}
-
-fn verdict(status: StatusCode) -> Verdict {
-    match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Verdict::Denied,
-        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Verdict::Unknown,
-        StatusCode::TOO_MANY_REQUESTS => Verdict::Limited,
-        status if status.is_server_error() => Verdict::Failed,
-        status if status.is_client_error() => Verdict::Refused,
-        _ => Verdict::Ok,
-    }
+/// Returns the id of a request; empty if it has none.
+fn id(extensions: &Extensions) -> &str {
+    extensions.get().map_or("", RequestId::as_str)
 }

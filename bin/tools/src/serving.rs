@@ -70,7 +70,7 @@ async fn serve_http(
     let tls = http.tls.as_ref();
     let tls = tls.map(|tls| Tls::from_files(&tls.cert, &tls.key, tls.chain.as_deref()));
     let server = Server::new(limits)
-        .with_connection_count(connection_count(&app.observation.metrics))
+        .with_connection_count(connection_count(&app.observation.calls.metrics))
         .with_cut_off(app.cut_off.clone())
         .with_acceptor(OptionalTls(tls.transpose()?));
     let listeners = http.address.listen();
@@ -143,7 +143,7 @@ fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
 /// # Errors
 /// Fails if the server cannot listen on the address.
 fn serve_metrics(configuration: &Configuration, app: &mut App) -> anyhow::Result<()> {
-    let page = MetricsPage::listen(&configuration.telemetry, &app.observation.metrics)?;
+    let page = MetricsPage::listen(&configuration.telemetry, &app.observation.calls.metrics)?;
     if let Some(page) = page {
         app.run(page.serve());
     }

@@ -51,14 +51,10 @@ use crate::{
     configuration::{Auth, Configuration, Http},
     exports::{ExportCallers, identify_export},
     interface::{NAME, VERSION},
-    limits::RequestLimits,
     logs::log_traffic,
     open_paths::{DESCRIPTION, PROBES, WELL_KNOWN},
     replica,
-    requests::{
-        RequestAccess, RequestObserver, observe_list, observe_request, observe_statement,
-        show_unavailable,
-    },
+    requests::{Door, observe_list, observe_request, observe_statement, show_unavailable},
     web_console::{Console, home},
 };
 
@@ -93,12 +89,11 @@ pub(crate) fn build(
     let description =
         LinkValue::service_desc(DESCRIPTION[0]).context("the path of the description")?;
     let refusal =
-        |reason| CountedRefusal::new(app.observation.metrics.clone(), reason, ErrorString);
+        |reason| CountedRefusal::new(app.observation.calls.metrics.clone(), reason, ErrorString);
     let limit = http.rate_limit.map(Steady::new).map(RateLimitLayer::new);
     let limit = limit.map(|limit| limit.with_render(refusal("limit")));
     let limit = limit.map(|limit| ExceptLayer::new(&PROBES, limit));
-    let (limits, access) = (request_limits(app), request_access(app));
-    let observer = observer(app);
+    let (door, observer) = (door(app), door(app));
     let records = AroundLayer::new(move |request: &mut Request<_>| observer.identify(request));
     let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
     // One limit for each body, and one for all of them.
@@ -153,8 +148,8 @@ pub(crate) fn build(
         .layer(option_layer(bearer))
         // Limits callers by the identity that their token proves, and what they see.
         .layer(AdmitLayer::new(move |request: &mut Request<_>| {
-            let limited = limits.admit(request)?;
-            access.route(request)?;
+            let limited = door.admit(request)?;
+            door.route(request)?;
             Ok(limited)
         }))
         .service(routes))
@@ -220,7 +215,7 @@ fn calls(app: &App, framing: JsonRpcLayer, bodies: &BodyLimitLayer) -> Router {
 fn databases(app: &App, bearer: Option<BearerLayer<Verifier>>, bodies: &BodyLimitLayer) -> Router {
     let bearer = bearer.map(|bearer| bearer.with_render(SuccessFlag));
     let routes = chat_api::router([chat_api::databases::routes(app.databases.clone())]);
-    let (limits, access) = (request_limits(app), request_access(app));
+    let (limits, access) = (door(app), door(app));
     let endpoints = ServiceBuilder::new()
         .layer(option_layer(bearer))
         .layer(AdmitLayer::new(move |request: &mut Request<_>| {
@@ -259,7 +254,7 @@ fn administration(app: &App, configuration: &Configuration) -> Router {
         readiness: app.readiness.clone(),
         program: SharedProgram(Arc::new(app.administered.clone())),
     });
-    let audit = app.observation.audit().cloned();
+    let audit = app.observation.calls.audit.clone();
     let routes = ziggurat_admin_api::routes(api).merge(ziggurat_admin_api::audit::routes(audit));
     recorded(routes, app)
         .method_not_allowed_fallback(async || <Refusal>::no_such_method())
@@ -356,16 +351,17 @@ fn library(app: &App) -> Router {
 /// Serves statements over HTTP. Each request counts as a call of its caller, and is observed until
 /// the last row was sent.
 fn statements(app: &App, challenge: &Challenge) -> Router {
-    let (limits, access) = (request_limits(app), request_access(app));
+    let door = door(app);
     let (query, accounts) = (app.query.clone(), app.accounts.clone());
-    let callers = ExportCallers::new(query, accounts, challenge, limits.clone());
+    let callers = ExportCallers::new(query, accounts, challenge, door.clone());
+    let observing = door.clone();
     ziggurat_query_api::routes(app.query.clone())
         .layer(AdmitLayer::new(move |request: &mut Request<_>| {
-            let counted = limits.count::<ErrorAndCode>(request)?;
-            access.admit_query(request)?;
+            let counted = door.count::<ErrorAndCode>(request)?;
+            door.admit_query(request)?;
             Ok(counted)
         }))
-        .layer(from_fn_with_state(observer(app), observe_statement))
+        .layer(from_fn_with_state(observing, observe_statement))
         .layer(from_fn_with_state(callers, identify_export))
         .layer(MapResponseLayer::new(ziggurat_query_api::unstored))
 }
@@ -374,7 +370,7 @@ fn statements(app: &App, challenge: &Challenge) -> Router {
 /// are not counted, and recorded only if they ask for the statements of others; those that cancel a
 /// statement are both.
 fn activity(app: &App) -> Router {
-    let Some(activity) = app.observation.activity.clone() else {
+    let Some(activity) = app.observation.calls.activity.clone() else {
         return Router::new();
     };
     let connections = ConnectionCounts::new(app, activity.clone());
@@ -383,7 +379,7 @@ fn activity(app: &App) -> Router {
     });
     let [lists, cancels] = ziggurat_calls::activity::routes(api);
     lists
-        .layer(from_fn_with_state(observer(app), observe_list))
+        .layer(from_fn_with_state(door(app), observe_list))
         .merge(recorded(cancels, app))
         .layer(MapResponseLayer::new(ziggurat_query_api::unstored))
 }
@@ -399,46 +395,26 @@ fn counted<R>(routes: Router, app: &App) -> Router
 where
     R: Render<Body> + Default + 'static,
 {
-    let limits = request_limits(app);
+    let door = door(app);
     routes.layer(AdmitLayer::new(move |request: &mut Request<_>| {
-        limits.count::<R>(request)
+        door.count::<R>(request)
     }))
 }
 
 /// Observes each request to these routes if there is an audit trail, or metrics or traces are on.
 fn observed(routes: Router, app: &App) -> Router {
-    let observer = observer(app);
-    if observer.is_on() {
-        routes.layer(from_fn_with_state(observer, observe_request))
+    let door = door(app);
+    if door.is_on() {
+        routes.layer(from_fn_with_state(door, observe_request))
     } else {
         routes
     }
 }
 
-fn request_limits(app: &App) -> RequestLimits {
-    RequestLimits {
-        catalogue: app.catalogue.clone(),
-        metrics: app.observation.metrics.clone(),
-        local: app.observation.local.clone(),
-    }
-}
-
-fn request_access(app: &App) -> RequestAccess {
-    RequestAccess {
-        catalogue: app.catalogue.clone(),
-        observer: observer(app),
-    }
-}
-
-fn observer(app: &App) -> RequestObserver {
-    RequestObserver {
+fn door(app: &App) -> Door {
+    Door {
         catalogue: app.catalogue.clone(),
         local: app.observation.local.clone(),
-        activity: app.observation.activity.clone(),
-        audit: app.observation.audit().cloned(),
-        metrics: app.observation.metrics.clone(),
-        tracer: app.observation.tracer.clone(),
-        has_ids: app.observation.has_request_ids(),
     }
 }
 

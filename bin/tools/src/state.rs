@@ -70,7 +70,7 @@ impl ServerState {
         };
         let (pools, reaper) = Pools::new();
         tasks.spawn(reaper.run());
-        let tracer = observation.tracer.clone();
+        let tracer = observation.calls.tracer.clone();
         let state = StateDatabase::new(&pools, database).with_tracer(tracer);
         match state.open().await {
             Ok(()) => info!("sessions and conversations are shared through state.url"),

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use axum::response::{Redirect, Response};
 use tracing::warn;
 use ziggurat_audit::Destination;
-use ziggurat_calls::toolsets::Area;
+use ziggurat_calls::{Caller, toolsets::Area};
 use ziggurat_console::{
     HOME, SignIn, Sites, redirect,
     session::{Facts, Features, RowLimits},
@@ -16,7 +16,6 @@ use ziggurat_tokens::Identity;
 
 use crate::{
     app::App,
-    callers::id,
     configuration::{Configuration, Http},
     current::CurrentCatalogue,
     interface::{NAME, VERSION},
@@ -115,8 +114,8 @@ impl Offered {
     /// Returns what a caller may use.
     fn to(&self, caller: Option<&Identity>) -> Facts {
         let catalogue = self.catalogue.get();
-        let areas = catalogue.access.areas(&id(caller));
-        let rights = catalogue.access.query_rights(&id(caller));
+        let areas = catalogue.access.areas(&Caller::new(caller).id());
+        let rights = catalogue.access.query_rights(&Caller::new(caller).id());
         let Self {
             features, limits, ..
         } = *self;

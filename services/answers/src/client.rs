@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ziggurat_calls::limits::Refused;
+use ziggurat_calls::{Call, ErrorReason, limits::Refused};
 use ziggurat_databases::{Current, Databases, MetadataError};
 use ziggurat_mcp::{Caller, Error, Property, Reported, ToolDescriptor, ToolRequest};
 use ziggurat_postgres::{
@@ -15,8 +15,6 @@ use ziggurat_postgres::{
     pool::LeaseError,
 };
 use ziggurat_tokens::Identity;
-
-use crate::{CallFacts, ErrorReason};
 
 /// Description of the argument `database`.
 pub const DATABASE: &str = "The database to use; list_databases shows them.";
@@ -37,13 +35,8 @@ pub async fn chosen(
     request: &ToolRequest,
     name: Option<String>,
 ) -> Result<Current, Error> {
-    let facts = CallFacts::of(request);
-    let chosen = choose(databases, request, name, facts).await?;
-    let chosen = chosen.with_call(CallFacts::context(request.caller()));
-    if let Some(facts) = facts {
-        facts.set_database(chosen.database());
-    }
-    Ok(chosen)
+    let chosen = choose(databases, request, name).await?;
+    Ok(noted(request, chosen))
 }
 
 /// Returns the database that the operator has chosen for a tool, or the current one of its caller.
@@ -52,43 +45,37 @@ pub async fn configured(
     request: &ToolRequest,
     name: Option<&str>,
 ) -> Result<Current, Error> {
-    let facts = CallFacts::of(request);
     let current = match name {
-        Some(name) => named(databases, request, name, facts).await?,
+        Some(name) => named(databases, request, name).await?,
         None => current(databases, request.caller()).await?,
     };
-    let current = current.with_call(CallFacts::context(request.caller()));
-    if let Some(facts) = facts {
-        facts.set_database(current.database());
-    }
-    Ok(current)
+    Ok(noted(request, current))
+}
+
+/// Notes the database for the call, and gives its statements the context of the call.
+fn noted(request: &ToolRequest, current: Current) -> Current {
+    let call = Call::of(request);
+    call.set_database(current.database());
+    current.with_call(call.context())
 }
 
 async fn choose(
     databases: &Databases,
     request: &ToolRequest,
     name: Option<String>,
-    facts: Option<&CallFacts>,
 ) -> Result<Current, Error> {
     let caller = request.caller();
     let name = name.filter(|name| !name.is_empty() && request.is_negotiated());
     let Some(name) = name else {
         return current(databases, caller).await;
     };
-    named(databases, request, &name, facts).await
+    named(databases, request, &name).await
 }
 
-async fn named(
-    databases: &Databases,
-    request: &ToolRequest,
-    name: &str,
-    facts: Option<&CallFacts>,
-) -> Result<Current, Error> {
+async fn named(databases: &Databases, request: &ToolRequest, name: &str) -> Result<Current, Error> {
     let named = databases.named(request.identity::<Identity>(), name);
     let Some(named) = named else {
-        if let Some(facts) = facts {
-            facts.set_reason(ErrorReason::Denied);
-        }
+        Call::of(request).set_reason(ErrorReason::Denied);
         return Err(Error::said(format!("Unknown database: {name}")));
     };
     named.ready().await.map_err(|error| unread(&error))?;

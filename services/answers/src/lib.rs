@@ -4,8 +4,6 @@
 //! It has no tool of its own. The protocol is in [`ziggurat_mcp`]; connections and statements are in
 //! [`ziggurat_postgres`].
 
-mod call_facts;
-mod call_limits;
 pub mod client;
 pub mod confirm;
 mod result_format;
@@ -15,8 +13,6 @@ mod table;
 pub mod test_server;
 
 pub use self::{
-    call_facts::{CallFacts, ErrorReason, Facts},
-    call_limits::{CallLimits, Left},
     result_format::{CallFormat, Fence, ResultFormat, ShowHidden, write_cut_note},
     sql_error::SqlErrors,
     table::{Table, write_scalar},

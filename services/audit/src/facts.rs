@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use ziggurat_telemetry::Verdict;
+
 /// Facts that are known at the start of a call. An empty text leaves its member out.
 ///
 /// ```
@@ -65,34 +67,6 @@ pub struct Caller<'a> {
     pub ip: Option<IpAddr>,
 }
 
-/// End of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// It succeeded.
-    Ok,
-    /// The tool reported an error.
-    Error,
-    /// A guard, a mask or the check of arguments refused it.
-    Refused,
-    /// It named something that does not exist for its caller.
-    Unknown,
-    /// The token or the database is not for this caller.
-    Denied,
-    /// A limit was reached.
-    Limited,
-    /// The user is asked first.
-    Asked,
-    /// The client gave up.
-    Cancelled,
-    /// It took too long.
-    Timeout,
-    /// The server failed.
-    Failed,
-    /// The server ended before the call did; written at the next start.
-    Lost,
-}
-
 /// Facts that are known at the end of a call.
 ///
 /// ```
@@ -113,28 +87,6 @@ pub struct CallEnd<'a> {
     pub bytes: u64,
     /// SQLSTATE or JSON-RPC code of an error; an empty one leaves its member out.
     pub code: &'a str,
-}
-
-// === impl Verdict ===
-
-impl Verdict {
-    /// Returns the word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Error => "error",
-            Self::Refused => "refused",
-            Self::Unknown => "unknown",
-            Self::Denied => "denied",
-            Self::Limited => "limited",
-            Self::Asked => "asked",
-            Self::Cancelled => "cancelled",
-            Self::Timeout => "timeout",
-            Self::Failed => "failed",
-            Self::Lost => "lost",
-        }
-    }
 }
 
 // === impl CallEnd ===

@@ -99,7 +99,7 @@ pub use self::{
     audit::Audit,
     chain::{Key, KeyError},
     error::OpenError,
-    facts::{CallEnd, CallStart, Caller, Verdict, request_method},
+    facts::{CallEnd, CallStart, Caller, request_method},
     record::{Record, Unavailable},
     search::{ChainState, InvalidPosition, Page, Position, Search},
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
@@ -109,3 +109,4 @@ pub use self::{
     watched::WatchedRequest,
     writer::Writer,
 };
+pub use ziggurat_telemetry::Verdict;

@@ -7,14 +7,11 @@
 //!
 //! ```
 //! use std::task::{Context, Poll, Waker};
-//! use ziggurat_calls::activity::{Activity, Begin, CallerName, End};
+//! use ziggurat_calls::{Caller, activity::{Activity, Begin, End}};
 //!
 //! let activity = Activity::new(true);
-//! let call = activity.begin(&Begin {
-//!     caller: CallerName { kind: "user", name: "alice", account: "account_1" },
-//!     via: "http",
-//!     tool: "query_database",
-//! });
+//! let begin = Begin { via: "http", tool: "query_database" };
+//! let call = activity.begin(&Caller::new(None), &begin);
 //! let call = call.ok_or("too many calls")?;
 //!
 //! let entry = call.entry();
@@ -36,7 +33,6 @@
 //! for as long as it takes to copy a few words. 10,000 calls are followed at a time, and 200 statements
 //! are kept after their end, each with 8 KiB of its text at most.
 
-mod caller;
 mod endpoints;
 mod latency;
 mod list;
@@ -47,7 +43,6 @@ mod slot;
 mod tests;
 
 pub use self::{
-    caller::CallerName,
     endpoints::{ActivityApi, Connections, Description, is_for_all, routes},
     list::{Activity, Begin, End, FollowedCall},
     slot::{CallEntry, CancelledBy},

@@ -4,8 +4,21 @@
 //! - [`toolsets`] determines which tools, resources, prompts and areas of the REST API it sees.
 //! - [`activity`] lists the statements that run, and cancels them.
 //!
-//! The crate knows no protocol: the program says which calls there are, and who calls.
+//! A door of a program begins a [`Call`] of a [`Caller`] to a [`Target`], and passes it to the parts
+//! that answer the call. The feature `mcp` has what the Model Context Protocol needs.
 
 pub mod activity;
+mod call;
+mod caller;
+pub mod http;
 pub mod limits;
+#[cfg(feature = "mcp")]
+mod mcp;
+mod target;
 pub mod toolsets;
+
+pub use self::{
+    call::{Call, Calls, ErrorReason},
+    caller::Caller,
+    target::{Protocol, Recorded, RequestFacts, Target},
+};

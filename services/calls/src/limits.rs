@@ -48,7 +48,7 @@
 //! alice.rows(12);
 //! alice.bytes(831);
 //! drop(permit);
-//! assert_eq!((alice.rows_left(), alice.bytes_left()), (Some(988), None));
+//! assert_eq!((alice.left().rows, alice.left().bytes), (Some(988), None));
 //!
 //! let mut headers = HeaderMap::new();
 //! alice.append_fields(&mut headers);
@@ -62,7 +62,7 @@
 //! // After a reload.
 //! limits.replace(read("limits: {callers: [{for: {everyone: true}, rows_per_day: 500}]}")?);
 //! let alice = limits.of(&CallerId::User("alice")).ok_or("limits")?;
-//! assert_eq!(alice.rows_left(), Some(488), "the count is kept");
+//! assert_eq!(alice.left().rows, Some(488), "the count is kept");
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<_, Box<dyn std::error::Error>>(())
@@ -101,7 +101,7 @@ mod tests;
 mod usage;
 
 pub use self::{
-    allowance::{Allowance, StatementPermit},
+    allowance::{Allowance, Left, StatementPermit},
     leases::LeaseRequest,
     refused::Refused,
     registry::Limits,

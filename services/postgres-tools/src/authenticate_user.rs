@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use ziggurat_accounts::{Accounts, LoginError, Session};
-use ziggurat_answers::{CallFacts, ErrorReason};
+use ziggurat_calls::{Call, ErrorReason};
 use ziggurat_mcp::{
     Error, Failure, Property, Schema, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
     Visibility,
@@ -90,10 +90,10 @@ impl ToolHandler for AuthenticateUser {
         };
         let client = request.caller().client_ip();
         let session = accounts.login(&username, password, client).await;
-        if let (Some(facts), Err(error)) = (CallFacts::of(&request), &session)
+        if let Err(error) = &session
             && let Some(reason) = reason(error)
         {
-            facts.set_reason(reason);
+            Call::of(&request).set_reason(reason);
         }
         Ok(answer(&session.map_err(refusal)?))
     }

@@ -7,7 +7,7 @@ use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Caller, Error, Lenient, Property, Reported, Schema, Structure, ToolDescriptor,
+    Annotations, Error, Lenient, Property, Reported, Schema, Structure, ToolDescriptor,
     ToolHandler, ToolRequest, ToolResult, Visibility,
 };
 use ziggurat_postgres::{
@@ -18,7 +18,8 @@ use ziggurat_postgres::{
 };
 use ziggurat_sql::{Lexer, Refusal, Token};
 
-use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
+use ziggurat_answers::{ResultFormat, SqlErrors, client};
+use ziggurat_calls::Call;
 
 const SUBQUERY: &str = "query rejected: subqueries are not permitted in 'where'; \
     use query_database to count over several tables";
@@ -122,10 +123,11 @@ impl ToolHandler for CountRows {
             let metadata = client::metadata(&current).await?;
             count.qualify(&metadata);
         }
-        CallFacts::admit(request.caller(), current.database(), &count.sql()).await?;
-        let counted = count.run(&current, request.caller()).await;
-        if let (Some(facts), Err(error)) = (CallFacts::of(&request), &counted) {
-            facts.set_error(error);
+        let call = Call::of(&request);
+        call.admit(current.database(), &count.sql()).await?;
+        let counted = count.run(&current, call).await;
+        if let Err(error) = &counted {
+            call.set_error(error);
         }
         let rows = match counted {
             Ok(rows) => rows,
@@ -208,16 +210,14 @@ impl Count {
         errors.for_request(request)
     }
 
-    async fn run(&self, current: &Current, caller: &Caller) -> Result<String, QueryError> {
+    async fn run(&self, current: &Current, call: &Call) -> Result<String, QueryError> {
         let database = current.database();
         let statement = match &self.condition {
             Some(condition) => Statement::wrapped(database, &self.before(), condition, AFTER)?,
             None => Statement::read_only(database, &self.from())?,
         };
-        let statement = statement.with_max_cost(CallFacts::max_cost(caller));
-        let mut rows = statement
-            .run(CallFacts::lease(caller, current).await?)
-            .await?;
+        let statement = statement.with_max_cost(call.max_cost());
+        let mut rows = statement.run(call.lease(current.pool()).await?).await?;
         let mut count = String::new();
         while let Some(row) = rows.try_next().await? {
             count.push_str(row.text(0)?.unwrap_or_default());

@@ -9,10 +9,11 @@ mod tests;
 
 use futures_util::TryStreamExt as _;
 use serde::Deserialize;
-use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
+use ziggurat_answers::{ResultFormat, SqlErrors, client};
+use ziggurat_calls::Call;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Caller, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
     ToolRequest, ToolResult, Visibility,
 };
 use ziggurat_postgres::{
@@ -117,10 +118,11 @@ impl ToolHandler for ExecuteExplain {
         let question = Question::read(arguments)?;
         let current = client::chosen(&self.databases, &request, database).await?;
         let format = self.format.of(&request);
-        CallFacts::admit(request.caller(), current.database(), &question.query).await?;
-        let plan = question.ask(&current, request.caller()).await;
-        if let (Some(facts), Err(error)) = (CallFacts::of(&request), &plan) {
-            facts.set_error(error);
+        let call = Call::of(&request);
+        call.admit(current.database(), &question.query).await?;
+        let plan = question.ask(&current, call).await;
+        if let Err(error) = &plan {
+            call.set_error(error);
         }
         let plan = match plan {
             Ok(plan) => plan,
@@ -196,17 +198,15 @@ impl Question {
         }
     }
 
-    async fn ask(&self, current: &Current, caller: &Caller) -> Result<String, QueryError> {
+    async fn ask(&self, current: &Current, call: &Call) -> Result<String, QueryError> {
         let window = Window {
             offset: 0,
             rows: MAX_ROWS,
         };
         let command = self.command();
         let statement = Statement::wrapped(current.database(), &command, &self.query, "")?;
-        let lease = CallFacts::lease(caller, current).await?;
-        let statement = statement
-            .with_window(window)
-            .with_max_cost(CallFacts::max_cost(caller));
+        let lease = call.lease(current.pool()).await?;
+        let statement = statement.with_window(window).with_max_cost(call.max_cost());
         let mut rows = statement.run(lease).await?;
         let mut plan = String::new();
         let mut is_cut = false;

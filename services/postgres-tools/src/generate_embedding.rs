@@ -5,7 +5,7 @@ mod answer;
 mod tests;
 
 use serde::Deserialize;
-use ziggurat_answers::CallFacts;
+use ziggurat_calls::Call;
 use ziggurat_llm as llm;
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
@@ -70,7 +70,7 @@ impl ToolHandler for GenerateEmbedding {
             EmbedError::Disabled => Reported::new(DISABLED),
             error => Reported::new(format!("Failed to initialize embedding provider: {error}")),
         })?;
-        let traced = embedder.with_trace(CallFacts::trace(request.caller()));
+        let traced = embedder.with_trace(Call::of(&request).trace());
         let embedding = traced.embed(text).await.map_err(|error| failed(&error))?;
         let vector = &embedding.vector;
         let structure = || answer::structure(embedder, vector);

@@ -14,7 +14,8 @@ use serde::Deserialize;
 use serde_json::Number;
 use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
-use ziggurat_answers::{CallFacts, CallFormat, ResultFormat, SqlErrors, Table, client};
+use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, Table, client};
+use ziggurat_calls::Call;
 use ziggurat_databases::{Configured, Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, Text, ToolDescriptor, ToolHandler,
@@ -154,7 +155,7 @@ impl QueryDatabase {
         let current = client::chosen(&self.databases, request, database).await?;
         let label = client::label(&self.databases, request, &current);
         let place = client::heading(&self.databases, request, &current);
-        CallFacts::admit(request.caller(), current.database(), query).await?;
+        Call::of(request).admit(current.database(), query).await?;
         let answer = self.run_in(&current, [place, label.clone()], query, options, request);
         let answer = answer.await;
         answer.map_err(|error| client::labelled(&label, error))
@@ -170,11 +171,12 @@ impl QueryDatabase {
     ) -> Result<ToolResult, Error> {
         let errors =
             |text: &Arc<str>| SqlErrors::new(current, Arc::clone(text)).for_request(request);
+        let call = Call::of(request);
         let mut statement = Statement::new(current.database(), query)
             .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone())
-            .with_max_cost(CallFacts::max_cost(request.caller()));
+            .with_max_cost(call.max_cost());
         let question = WriteQuestion::new(current, query, request);
         if let Some(question) = &question {
             if statement.only_reads() && !question.is_answered() {
@@ -196,7 +198,7 @@ impl QueryDatabase {
             .with_call(options, request)
             .with_writes(writes)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
-        let lease = CallFacts::lease(request.caller(), current).await;
+        let lease = call.lease(current.pool()).await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
         let may_define = statement.may_define();
         let answer = plan.run(statement, lease).await;
@@ -226,19 +228,20 @@ impl QueryDatabase {
             let text = "Connection command executed successfully. No query to run.";
             return Ok(options.done(text));
         }
-        CallFacts::admit(request.caller(), &database, query).await?;
-        CallFacts::runs(request.caller());
+        let call = Call::of(request);
+        call.admit(&database, query).await?;
+        call.runs();
         let errors = |text: &Arc<str>| SqlErrors::ad_hoc(&database, Arc::clone(text));
         let statement = Statement::read_only(&database, query)
             .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(&database))
             .with_large_rows(self.large_rows.clone())
-            .with_max_cost(CallFacts::max_cost(request.caller()));
+            .with_max_cost(call.max_cost());
         let plan = Request::for_ad_hoc(database.name(), &statement, self.max_bytes)
             .with_call(options, request)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
         let (lease, _permit) = connection.into_parts();
-        let lease = lease.with_call(CallFacts::context(request.caller()));
+        let lease = lease.with_call(call.context());
         match time::timeout(CALL_TIMEOUT, plan.run(statement, lease)).await {
             Ok(answer) => answer?.ok_or_else(|| Error::said(UNCONFIRMED)),
             Err(_) if options.is_negotiated => Err(Error::said(format!(
@@ -339,9 +342,7 @@ impl CallOptions {
         error: &QueryError,
         errors: impl Fn(&Arc<str>) -> SqlErrors,
     ) -> Reported {
-        if let Some(facts) = CallFacts::of(request) {
-            facts.set_error(error);
-        }
+        Call::of(request).set_error(error);
         if self.is_negotiated {
             errors(&Arc::default()).unreported(error)
         } else {

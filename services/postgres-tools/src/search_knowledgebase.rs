@@ -16,7 +16,8 @@ use ziggurat_mcp::{
     ToolRequest, ToolResult, Visibility,
 };
 
-use ziggurat_answers::{CallFacts, CallFormat, ResultFormat};
+use ziggurat_answers::{CallFormat, ResultFormat};
+use ziggurat_calls::Call;
 
 /// Default and maximum number of passages in an answer.
 const DEFAULT_TOP_N: i64 = 5;
@@ -117,7 +118,7 @@ impl<E: Embed> SearchKnowledgebase<E> {
         let failed = |error: KnowledgeError| refusal("Knowledgebase search failed", &error);
         // Before the vector, because a provider may charge for it.
         let search = base.search(&filter).await.map_err(failed)?;
-        let trace = CallFacts::trace(request.caller());
+        let trace = Call::of(request).trace();
         let vector = embedder.vector(&query, trace).await.map_err(|error| {
             Reported::new(format!("Failed to generate query embedding: {error}"))
         })?;

@@ -23,7 +23,8 @@ use ziggurat_postgres::error::QueryError;
 use ziggurat_telemetry::traces::Trace;
 use ziggurat_vector_search::{Metric, Nearest, Neighbour};
 
-use ziggurat_answers::{CallFacts, CallFormat, ResultFormat, SqlErrors, client};
+use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, client};
+use ziggurat_calls::Call;
 
 use crate::{Embedder, embedder::EmbedError};
 
@@ -63,7 +64,7 @@ struct Form<'a> {
     errors: Option<&'a SqlErrors>,
     /// Advice may name the tool `get_schema_info`.
     has_schema_info: bool,
-    facts: Option<&'a CallFacts>,
+    call: &'a Call,
 }
 
 /// The vector of a question, and its origin.
@@ -179,11 +180,9 @@ impl Form<'_> {
     /// Returns a result with so many rows or passages, which are counted.
     fn result(self, rows: usize, text: &str, structure: Option<Structure>) -> ToolResult {
         let text = self.format.text(text).into_owned();
-        if let Some(facts) = self.facts {
-            let rows = rows.try_into().unwrap_or(u64::MAX);
-            facts.set_rows(rows);
-            facts.count(rows, text.len());
-        }
+        let rows = rows.try_into().unwrap_or(u64::MAX);
+        self.call.set_rows(rows);
+        self.call.count(rows, text.len());
         ToolResult::text(text).with_structure(structure)
     }
 }
@@ -212,8 +211,9 @@ impl ToolHandler for SimilaritySearch {
         let search_call = SearchCall::read(arguments)?;
         let current = client::chosen(&self.databases, &request, database).await?;
         // Its statements are written here, and several.
-        CallFacts::admit(request.caller(), current.database(), "").await?;
-        CallFacts::runs(request.caller());
+        let call = Call::of(&request);
+        call.admit(current.database(), "").await?;
+        call.runs();
         let label = client::label(&self.databases, &request, &current);
         let errors = || SqlErrors::new(&current, "").for_request(&request);
         let errors = request.is_negotiated().then(errors);
@@ -222,7 +222,7 @@ impl ToolHandler for SimilaritySearch {
             format: self.format.of(&request),
             is_structured: request.wants_structure(),
             errors: errors.as_ref(),
-            facts: CallFacts::of(&request),
+            call,
             has_schema_info: !request.is_negotiated()
                 || request.listed_tools().has("get_schema_info"),
         };

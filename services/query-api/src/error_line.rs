@@ -6,7 +6,7 @@ use ziggurat_answers::SqlErrors;
 use ziggurat_databases::Current;
 use ziggurat_postgres::error::QueryError;
 
-use crate::{observed::Cancelled, stop::ConfirmationDemand};
+use crate::stop::{CANCELLED, ConfirmationDemand};
 
 /// Error of a statement.
 #[derive(Debug, Default, Serialize, ToSchema)]
@@ -37,7 +37,7 @@ impl ErrorLine {
     pub(crate) fn cancelled(message: &str) -> Self {
         Self {
             message: message.to_owned(),
-            code: Cancelled::CODE,
+            code: CANCELLED,
             ..Self::default()
         }
     }

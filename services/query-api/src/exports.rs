@@ -23,8 +23,8 @@ use http::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
+use ziggurat_audit::Verdict;
 use ziggurat_http::{ErrorAndCode, Payload, Refusal};
-use ziggurat_mcp::Outcome;
 use ziggurat_postgres::{
     error::QueryError, notices::Notices, single_round_trip, statement::Statement,
 };
@@ -108,12 +108,12 @@ pub(crate) async fn create(
         let message = "Only queries can be exported, and this statement may write";
         return Err(Stop::new(StatusCode::BAD_REQUEST, "not_a_query", message));
     }
-    caller.observed.open().await?;
+    caller.call.open().await?;
     let lease = current.pool().lease().await?;
     if let Err(error) = single_round_trip::prove(lease, statement.text()).await {
         return Err(refused(&caller, &error, &current, &sql));
     }
-    caller.observed.end(Outcome::Ok);
+    caller.call.note(Verdict::Ok);
     let id = api.links.add(Export {
         owner: caller.owner(),
         maker: caller.identity.clone(),
@@ -187,8 +187,8 @@ pub(crate) async fn fetch(
         Notices::default(),
     );
     let lease = running.admitted(&export.sql).await?;
-    let observed = running.caller.observed.clone();
-    let rows = match observed.or_cancelled(statement.run(lease)).await? {
+    let call = running.caller.call.clone();
+    let rows = match call.or_cancelled(statement.run(lease)).await? {
         Ok(rows) => rows,
         Err(error) => {
             let current = &running.current;
@@ -234,8 +234,8 @@ fn refused(
     if matches!(error, QueryError::Empty) {
         return Stop::no_sql();
     }
-    caller.observed.facts().set_error(error);
-    caller.observed.end(Outcome::Reported);
+    caller.call.set_error(error);
+    caller.call.note_error();
     let error = ErrorLine::new(error, current, crate::prepare::leading_white_space(sql));
     let status = match error.code {
         "connection_lost" | "busy" => StatusCode::SERVICE_UNAVAILABLE,

@@ -27,7 +27,7 @@
 //!
 //! The program may add an [`Identity`],
 //! [`Databases`] that replace the usual ones, the [`QueryRights`] of the caller, and an
-//! [`ObservedQuery`] that gets what only the statement tells.
+//! [`Call`](ziggurat_calls::Call) that gets what only the statement tells.
 
 mod cell;
 mod columns;
@@ -35,7 +35,6 @@ mod error_line;
 pub mod exports;
 mod limits;
 mod lines;
-mod observed;
 mod prepare;
 pub mod query;
 mod request;
@@ -58,9 +57,7 @@ use ziggurat_postgres::large_rows::LargeRows;
 use ziggurat_tokens::Identity;
 
 use self::{exports::Links, running::RunningQueries, schema::Catalogues};
-pub use self::{
-    limits::QueryLimits, observed::ObservedQuery, prepare::MAX_PROGRAM_ROWS, rights::QueryRights,
-};
+pub use self::{limits::QueryLimits, prepare::MAX_PROGRAM_ROWS, rights::QueryRights};
 
 /// Limit on the memory for large rows of all answers.
 const MAX_LARGE_ROWS: usize = 64 << 20;

@@ -16,10 +16,9 @@ use futures_util::{
 use serde::Serialize;
 use serde_json::json;
 use tokio::time;
-use ziggurat_answers::Left;
-use ziggurat_calls::limits::Refused;
+use ziggurat_audit::Verdict;
+use ziggurat_calls::limits::{Left, Refused};
 use ziggurat_layers::{sanitize::RequestId, shutdown::CutOffFuture};
-use ziggurat_mcp::Outcome;
 use ziggurat_postgres::{
     error::QueryError,
     large_rows::LargeRowPermit,
@@ -110,13 +109,13 @@ pub(crate) fn lines(
     };
     stream::unfold(Some((response, cut_off)), move |rest| async move {
         let (response, mut cut_off) = rest?;
-        let observed = response.running.caller.observed.clone();
-        let next = pin!(observed.or_cancelled(response.next(max_bytes)));
+        let call = response.running.caller.call.clone();
+        let next = pin!(call.or_cancelled(response.next(max_bytes)));
         let (line, rest) = match select(next, &mut cut_off).await {
             Either::Left((Ok(next), _)) => next,
             Either::Left((Err(cancelled), _)) => (stopped(cancelled.message()), None),
             Either::Right(_) => {
-                observed.end(Outcome::Cancelled);
+                call.note(Verdict::Cancelled);
                 (stopped(SHUTTING_DOWN), None)
             }
         };
@@ -274,8 +273,8 @@ impl Reader {
         let is_command = self.rows.is_command();
         let (command, affected) = running.changes(summary, is_command);
         let count = affected.filter(|_| is_command).unwrap_or(self.sent);
-        running.caller.observed.facts().set_rows(count);
-        running.caller.observed.end(Outcome::Ok);
+        running.caller.call.set_rows(count);
+        running.caller.call.note(Verdict::Ok);
         let mut notices = running.notices.take();
         notices.extend(self.refused.map(|refused| Notice {
             severity: "WARNING".to_owned(),
@@ -296,7 +295,7 @@ impl Reader {
 
 fn started(running: &RunningStatement) -> Bytes {
     let database = running.current.database();
-    let listed = running.caller.observed.facts().entry().id();
+    let listed = running.caller.call.entry_id();
     let id = listed.unwrap_or_else(|| RequestId::generate().to_string());
     line(&json!({"started": {
         "id": id,

@@ -10,10 +10,12 @@ use http::StatusCode;
 use serde_json::json;
 use tokio::time;
 use tracing::warn;
-use ziggurat_answers::{ErrorReason, Left};
-use ziggurat_calls::limits::Refused;
+use ziggurat_audit::Verdict;
+use ziggurat_calls::{
+    ErrorReason,
+    limits::{Left, Refused},
+};
 use ziggurat_databases::Current;
-use ziggurat_mcp::Outcome;
 use ziggurat_postgres::{
     error::QueryError,
     notices::Notices,
@@ -135,7 +137,7 @@ impl QueryApi {
             .with_streamed_rows(rows)
             .with_max_row_bytes(MAX_ROW_BYTES)
             .with_large_rows(self.large_rows.clone())
-            .with_max_cost(caller.observed.facts().own_limits().max_cost())
+            .with_max_cost(caller.call.max_cost())
             .with_timeout(asked.timeout)
     }
 
@@ -178,7 +180,7 @@ impl QueryApi {
         if statement.only_reads() {
             return Ok((statement.unconfirmed(), Some(demand)));
         }
-        caller.observed.end(Outcome::Asked);
+        caller.call.note(Verdict::Asked);
         Err(Stop::Confirm(demand))
     }
 }
@@ -216,16 +218,14 @@ impl RunningQuery {
 impl RunningStatement {
     /// Waits until the caller may run the statement, and returns the connection for it.
     pub(crate) async fn admitted(&self, sql: &str) -> Result<Lease, Stop> {
-        let observed = &self.caller.observed;
-        let facts = observed.facts();
+        let call = &self.caller.call;
         let lease = async {
-            let admitted = facts.admit_statement(self.current.database(), sql);
-            admitted.await?;
-            observed.open().await?;
+            call.admit(self.current.database(), sql).await?;
+            call.open().await?;
             Ok::<_, Stop>(self.current.pool().lease().await?)
         };
-        let lease = observed.or_cancelled(lease).await??;
-        facts.entry().run();
+        let lease = call.or_cancelled(lease).await??;
+        call.runs();
         Ok(lease)
     }
 
@@ -235,9 +235,9 @@ impl RunningStatement {
         if self.demand.is_none() {
             return Ok(rows);
         }
-        let observed = self.caller.observed.clone();
+        let call = self.caller.call.clone();
         let first = time::timeout(CONFIRMATION_TIME, rows.as_mut());
-        match observed.or_cancelled(first).await? {
+        match call.or_cancelled(first).await? {
             Err(_) => Ok(rows),
             Ok(found) => match found.as_ref().err().and_then(|error| self.demand(error)) {
                 Some(demand) => Err(Stop::Confirm(demand)),
@@ -249,31 +249,31 @@ impl RunningStatement {
     /// Returns the demand for a confirmation, if the error says that the statement needs one.
     pub(crate) fn demand(&mut self, error: &QueryError) -> Option<Box<ConfirmationDemand>> {
         let demand = self.demand.take_if(|_| error.is_about_a_write())?;
-        self.caller.observed.end(Outcome::Asked);
+        self.caller.call.note(Verdict::Asked);
         Some(demand)
     }
 
     /// Notes that the statement has failed.
     pub(crate) fn fail(&self, error: &QueryError) {
-        self.caller.observed.facts().set_error(error);
-        self.caller.observed.end(Outcome::Reported);
+        self.caller.call.set_error(error);
+        self.caller.call.note_error();
     }
 
     /// Returns what the caller may still be sent.
     pub(crate) fn left(&self) -> Left {
-        self.caller.observed.facts().own_limits().left()
+        self.caller.call.left()
     }
 
     /// Counts rows and bytes for the limits of the caller.
     pub(crate) fn count(&self, rows: u64, bytes: usize) {
-        self.caller.observed.facts().count(rows, bytes);
+        self.caller.call.count(rows, bytes);
     }
 
     /// Notes that a limit of the caller has ended the rows.
     pub(crate) fn refuse(&self, refused: Refused) {
-        let facts = self.caller.observed.facts();
-        facts.set_reason(ErrorReason::Limited(refused.key()));
-        self.caller.observed.end(Outcome::Reported);
+        let call = &self.caller.call;
+        call.set_reason(ErrorReason::Limited(refused.key()));
+        call.note_error();
     }
 
     /// Notes that the statement has ended, with or without an error.
@@ -320,7 +320,11 @@ impl QueryCaller {
             return Err(Stop::no_sql());
         }
         let current = self.database(database).await?;
-        self.observed.begin(current.database(), sql);
+        self.call.set_database(current.database());
+        if let Some(record) = self.call.record() {
+            record.database(current.database().name());
+            record.statement(sql);
+        }
         Ok(current)
     }
 }

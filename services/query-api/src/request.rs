@@ -5,10 +5,11 @@ use std::convert::Infallible;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use ziggurat_accounts::CookieHalf;
+use ziggurat_calls::Call;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_tokens::Identity;
 
-use crate::{ObservedQuery, QueryApi, QueryRights, stop::Stop};
+use crate::{QueryApi, QueryRights, stop::Stop};
 
 /// Name of the session of all callers without authentication.
 const ANONYMOUS: &str = "default";
@@ -29,7 +30,7 @@ pub(crate) struct QueryCaller {
     browser: Option<CookieHalf>,
     databases: Databases,
     pub(crate) rights: QueryRights,
-    pub(crate) observed: ObservedQuery,
+    pub(crate) call: Call,
 }
 
 // === impl QueryCaller ===
@@ -60,8 +61,7 @@ impl QueryCaller {
             }
         };
         current.ready().await?;
-        let context = self.observed.facts().own_context().clone();
-        Ok(current.with_call(context))
+        Ok(current.with_call(self.call.context()))
     }
 
     /// Drops the cached tables of a database, since their definitions may have changed.
@@ -81,7 +81,7 @@ impl FromRequestParts<QueryApi> for QueryCaller {
             browser: extensions.get().copied(),
             databases: own.unwrap_or(&api.databases).clone(),
             rights: extensions.get().copied().unwrap_or_default(),
-            observed: extensions.get().cloned().unwrap_or_default(),
+            call: extensions.get().cloned().unwrap_or_default(),
         })
     }
 }

@@ -30,6 +30,7 @@ use http::{
 use serde::Deserialize;
 use tokio::sync::Mutex as AsyncMutex;
 use utoipa::{IntoParams, OpenApi};
+use ziggurat_audit::Verdict;
 use ziggurat_databases::{Current, MetadataError};
 use ziggurat_runtime::lock;
 
@@ -106,12 +107,12 @@ pub(crate) async fn show(
         return Err(Stop::new(StatusCode::FORBIDDEN, "not_available", message));
     }
     let current = caller.database(query.database.as_deref()).await?;
-    caller.observed.facts().set_database(current.database());
+    caller.call.set_database(current.database());
     // Before anything is sent to the database.
-    caller.observed.open().await?;
+    caller.call.open().await?;
     let is_refreshed = query.refresh.as_deref() == Some("true");
     let catalogue = api.catalogues.of(&current, is_refreshed).await?;
-    caller.observed.end(ziggurat_mcp::Outcome::Ok);
+    caller.call.note(Verdict::Ok);
     let etag = catalogue.etag();
     if is_known(&headers, etag) {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, etag.clone())]).into_response());

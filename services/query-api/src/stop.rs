@@ -6,16 +6,17 @@ use axum::{
     Json,
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
-use ziggurat_calls::limits::Refused;
+use ziggurat_calls::{activity::CancelledBy, http::limited, limits::Refused};
 use ziggurat_databases::{MetadataError, NoDatabase, SelectError};
 use ziggurat_http::{ErrorAndCode, Refusal};
 use ziggurat_layers::reject::Rejection;
 use ziggurat_postgres::pool::LeaseError;
 
-use crate::observed::Cancelled;
+/// The code of a statement that was cancelled.
+pub(crate) const CANCELLED: &str = "cancelled";
 
 /// Reason why a request runs no statement.
 #[derive(Debug)]
@@ -83,6 +84,12 @@ impl From<Refusal<ErrorAndCode>> for Stop {
     }
 }
 
+impl From<Rejection> for Stop {
+    fn from(rejection: Rejection) -> Self {
+        Self::Refused(rejection.into())
+    }
+}
+
 impl From<NoDatabase> for Stop {
     fn from(error: NoDatabase) -> Self {
         // The message of this error is for the caller.
@@ -110,21 +117,15 @@ impl From<LeaseError> for Stop {
     }
 }
 
-impl From<Cancelled> for Stop {
-    fn from(cancelled: Cancelled) -> Self {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        Self::new(status, Cancelled::CODE, cancelled.message())
+impl From<CancelledBy> for Stop {
+    fn from(by: CancelledBy) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, CANCELLED, by.message())
     }
 }
 
 impl From<Refused> for Stop {
     fn from(refused: Refused) -> Self {
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        let mut rejection = Rejection::new(status, "too_many_requests", refused.to_string());
-        if let Some(seconds) = refused.retry_after_seconds() {
-            rejection = rejection.with_header(RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        Self::Refused(rejection.into())
+        limited(refused, "too_many_requests").into()
     }
 }
 

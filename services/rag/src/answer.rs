@@ -8,8 +8,8 @@ use crate::{
     citations::{Citation, CitedAnswer, bounded},
     debug::DebugDetails,
     failure::Failure,
-    observation::ObservedQuestion,
     pipeline::Pipeline,
+    question::Question,
     request::Query,
     retrieval::Passage,
 };
@@ -91,7 +91,7 @@ pub(super) async fn answer(
     pipeline: &Pipeline,
     query: Query,
     deadline: Deadline,
-    question: &mut ObservedQuestion,
+    question: &Question,
 ) -> Result<Answer, Failure> {
     let answered = answer_by(pipeline, query, deadline, question);
     deadline.cut(answered).await?
@@ -101,17 +101,17 @@ async fn answer_by(
     pipeline: &Pipeline,
     mut query: Query,
     deadline: Deadline,
-    question: &mut ObservedQuestion,
+    question: &Question,
 ) -> Result<Answer, Failure> {
     let includes = pipeline.includes(&query);
     let (has_citations, recorder) = (includes.citations, &includes.recorder);
-    let call = question.call();
-    let rewrite = pipeline.rewrite(&mut query, deadline, call, recorder);
+    let context = question.context();
+    let rewrite = pipeline.rewrite(&mut query, deadline, &context, recorder);
     let rewriting = Box::pin(rewrite).await;
     // The state of a search is too large to be a part of this future.
-    let passages = pipeline.find(&query, deadline, question.call(), recorder);
+    let passages = pipeline.find(&query, deadline, &context, recorder);
     let passages = Box::pin(passages).await?;
-    question.set_rows(passages.len());
+    question.call().found(passages.len());
     if passages.is_empty() {
         return Ok(Answer {
             text: pipeline.no_answer().to_owned(),
@@ -132,7 +132,7 @@ async fn answer_by(
         Vec::new()
     };
     let stage = pipeline.begin("model", recorder);
-    let completer = pipeline.completer().with_trace(question.call().trace());
+    let completer = pipeline.completer().with_trace(context.trace());
     let reply = completer.complete_by(&prompt, deadline).await?;
     drop(stage);
     pipeline.note(&reply.stop);

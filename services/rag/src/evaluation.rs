@@ -14,8 +14,8 @@ use crate::{
     answer::answer,
     debug::{Candidate, DebugDetails, Recorder},
     failure::Failure,
-    observation::ObservedQuestion,
     pipeline::Pipeline,
+    question::Question,
     request::{Query, QueryRequest},
     rewrite,
 };
@@ -149,8 +149,8 @@ impl Evaluator {
     /// Fails if a provider or a search fails.
     pub async fn answer(&self, text: &str) -> Result<CheckedAnswer, EvaluationError> {
         let (query, deadline) = self.query(text)?;
-        let mut question = ObservedQuestion::default();
-        let answered = Box::pin(answer(&self.pipeline, query, deadline, &mut question)).await;
+        let question = Question::default();
+        let answered = Box::pin(answer(&self.pipeline, query, deadline, &question)).await;
         let answered = answered.map_err(Reason::Failed)?;
         Ok(CheckedAnswer {
             text: answered.text,

@@ -32,12 +32,11 @@
 //!
 //! The program adds the `Link` header and turns panics into responses, both with [`ErrorLine`]
 //! where they render a body. It opens the audit trail and serves the metrics of an
-//! [`Observation`]. It also verifies tokens, if [`Pipelines::with_authentication`] says so: requests
+//! [`Calls`]. It also verifies tokens, if [`Pipelines::with_authentication`] says so: requests
 //! then have the [`Identity`] of their caller among their extensions, and
 //! a pipeline that is not for this caller does not exist for it.
 
 mod answer;
-mod caller;
 mod citations;
 mod console;
 mod debug;
@@ -46,13 +45,12 @@ mod failure;
 pub mod filter;
 mod health;
 mod history;
-mod limits;
-mod observation;
 mod openai;
 mod pipeline;
 mod pipelines;
 mod prompt;
 mod query;
+mod question;
 mod reply;
 mod request;
 mod rerank;
@@ -76,7 +74,7 @@ use http::header;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
-use ziggurat_calls::limits::Limits;
+use ziggurat_calls::{Calls, limits::Limits};
 use ziggurat_http::{Document, body_budget};
 use ziggurat_layers::{
     body_limit::{BodyLimitLayer, ByteBudget},
@@ -90,10 +88,10 @@ use self::{
 };
 
 pub use self::{
-    observation::{METHODS, Observation},
     openai::{CHAT_PATHS, ChatErrors},
     pipeline::{Parts, Pipeline},
     pipelines::Pipelines,
+    question::METHODS,
     reply::ErrorLine,
     rerank::Rerank,
 };
@@ -137,7 +135,7 @@ pub struct Options {
     /// Limits of callers.
     pub limits: Limits,
     /// Records, measures and traces questions.
-    pub observation: Observation,
+    pub calls: Calls,
 }
 
 /// OpenAPI description of this server.
@@ -258,7 +256,7 @@ impl Default for Options {
             document: "",
             cut_off: CutOff::default(),
             limits: Limits::new(ziggurat_calls::limits::Settings::default()),
-            observation: Observation::default(),
+            calls: Calls::default(),
         }
     }
 }

@@ -19,6 +19,7 @@ use http::{Extensions, Request};
 use serde::Serialize;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use utoipa::ToSchema;
+use ziggurat_calls::{Caller, limits::Allowance};
 use ziggurat_http::Payload;
 use ziggurat_layers::body_limit::LimitedBody;
 
@@ -29,11 +30,10 @@ use self::{
 };
 use crate::{
     Options,
-    limits::CallerLimits,
-    observation::{ObservedQuestion, Target},
     pipeline::Pipeline,
     pipelines::{Found, Pipelines},
     query,
+    question::{Question, check_flood, over_limit},
     reply::{ErrorResponse, Refused, json},
     request::whole,
     stream::Encoder,
@@ -156,17 +156,19 @@ pub(super) async fn chat(
     State((pipelines, options)): State<(Pipelines, Arc<Options>)>,
     request: Request<Body>,
 ) -> Response {
-    let limits = CallerLimits::of(&options.limits, &request, &options.observation.metrics);
+    let allowance = Caller::of(request.extensions()).allowance(&options.limits);
     let chat = Chat {
         pipelines,
         options,
-        limits,
+        allowance,
     };
-    let mut response = match chat.limits.check_flood() {
+    let mut response = match check_flood(chat.allowance.as_deref(), &chat.options) {
         Ok(()) => chat.ask(request).await,
         Err(refused) => ChatRefusal::from(refused).into_response(),
     };
-    chat.limits.append_fields(response.headers_mut());
+    if let Some(allowance) = chat.allowance {
+        allowance.append_fields(response.headers_mut());
+    }
     response
 }
 
@@ -174,7 +176,7 @@ pub(super) async fn chat(
 struct Chat {
     pipelines: Pipelines,
     options: Arc<Options>,
-    limits: CallerLimits,
+    allowance: Option<Arc<Allowance>>,
 }
 
 // === impl Chat ===
@@ -182,14 +184,21 @@ struct Chat {
 impl Chat {
     /// Limits the body, and has the question answered.
     async fn ask(&self, request: Request<Body>) -> Response {
-        let counted = self.limits.count_call();
-        let checked = counted.and_then(|()| query::check_content_type(request.headers()));
+        let allowance = self.allowance.as_deref();
+        let counted = allowance.map_or(Ok(()), Allowance::call);
+        let checked = counted
+            .map_err(over_limit)
+            .and_then(|()| query::check_content_type(request.headers()));
         let (parts, body) = request.into_parts();
         // Holds what a record needs; the body is read by the service behind the limit.
         let head = Request::from_parts(parts.clone(), ());
         if let Err(refused) = checked {
             let refusal = ChatRefusal::from(refused);
-            self.begin(&head, "").refuse(refusal.status());
+            let question = self.begin(&head, "");
+            if let Err(reached) = counted {
+                question.call().refuse_for(reached);
+            }
+            question.refuse(refusal.status());
             return refusal.into_response();
         }
         let mut is_recorded = false;
@@ -228,7 +237,7 @@ impl Chat {
             let mut chat = request.check(self.options.max_query)?;
             // There is no notice in this format.
             chat.query.citations &= pipeline.allows_sources();
-            let admitted = query::admit(&pipeline, &chat.query, &mut question).await;
+            let admitted = question.admit(&pipeline, &chat.query).await;
             admitted.map_err(ChatRefusal::from)?;
             Ok((pipeline, chat))
         }
@@ -249,7 +258,7 @@ impl Chat {
         pipeline: Arc<Pipeline>,
         chat: ChatQuery,
         version: http::Version,
-        question: ObservedQuestion,
+        question: Question,
     ) -> Result<Response, ChatRefusal> {
         let options = &self.options;
         let completion = Completion::new(pipeline.name());
@@ -264,9 +273,9 @@ impl Chat {
         Ok(response)
     }
 
-    fn begin(&self, head: &Request<()>, pipeline: &str) -> ObservedQuestion {
-        let observation = &self.options.observation;
-        observation.begin(head, Target::chat(pipeline), self.limits.clone())
+    fn begin(&self, head: &Request<()>, pipeline: &str) -> Question {
+        let allowance = self.allowance.clone();
+        Question::to_chat(&self.options.calls, head, pipeline, allowance)
     }
 }
 

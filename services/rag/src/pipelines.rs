@@ -9,10 +9,10 @@ use http::Extensions;
 use serde::Serialize;
 use tokio::sync::Notify;
 use utoipa::ToSchema;
+use ziggurat_calls::Caller;
 use ziggurat_http::Readiness;
 
 use crate::{
-    caller,
     pipeline::Pipeline,
     reply::{ErrorResponse, json},
 };
@@ -150,8 +150,9 @@ impl Pipelines {
     /// Returns whether a pipeline exists for the caller of a request. Everything that lists pipelines
     /// or finds one asks here.
     fn shows(&self, pipeline: &Pipeline, extensions: &Extensions) -> bool {
-        let is_known = caller::identity(extensions).is_some() || !self.is_authenticated;
-        is_known && pipeline.is_for(&caller::id(extensions))
+        let caller = Caller::of(extensions);
+        let is_known = caller.identity.is_some() || !self.is_authenticated;
+        is_known && pipeline.is_for(&caller.id())
     }
 }
 

@@ -11,6 +11,7 @@ use http::{HeaderMap, StatusCode, Version, header};
 use percent_encoding::percent_decode_str;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use ziggurat_audit::Verdict;
+use ziggurat_calls::Caller;
 use ziggurat_layers::{body_limit::LimitedBody, reject::Rejection, sanitize::TraceId};
 use ziggurat_llm::Deadline;
 use ziggurat_serve::{is_json, sse::EventStream};
@@ -18,10 +19,9 @@ use ziggurat_serve::{is_json, sse::EventStream};
 use crate::{
     Options,
     answer::{Answer, Answered, answer},
-    limits::CallerLimits,
-    observation::{ObservedQuestion, Target},
     pipeline::Pipeline,
     pipelines::Pipelines,
+    question::{Question, check_flood, over_limit},
     reply::{ErrorLine, ErrorResponse, Refused, json},
     request::{Query, QueryRequest, whole},
     stream::{Encoder, events},
@@ -72,23 +72,22 @@ pub(super) async fn query(
     State((pipelines, options)): State<(Pipelines, Arc<Options>)>,
     request: Request,
 ) -> Response {
-    let limits = CallerLimits::of(&options.limits, &request, &options.observation.metrics);
-    // Without a record: a flood would fill the audit trail.
-    let mut response = match limits.check_flood() {
+    let allowance = Caller::of(request.extensions()).allowance(&options.limits);
+    let mut response = match check_flood(allowance.as_deref(), &options) {
         Ok(()) => {
-            let counted = limits.count_call();
             let name = name(request.uri().path());
-            let target = Target::pipeline(&name);
-            let observation = &options.observation;
-            let question = observation.begin(&request, target, limits.clone());
+            let question =
+                Question::to_pipeline(&options.calls, &request, &name, allowance.clone());
             let trace_id = question.trace_id();
             drop(name);
-            let response = ask(&pipelines, request, &options, counted, question).await;
+            let response = ask(&pipelines, request, &options, question).await;
             with_trace_id(response.into_response(), trace_id)
         }
         Err(refused) => refused.into_response(),
     };
-    limits.append_fields(response.headers_mut());
+    if let Some(allowance) = allowance {
+        allowance.append_fields(response.headers_mut());
+    }
     response
 }
 
@@ -97,11 +96,11 @@ async fn ask(
     pipelines: &Pipelines,
     request: Request,
     options: &Options,
-    counted: Result<(), Refused>,
-    mut question: ObservedQuestion,
+    mut question: Question,
 ) -> Result<Response, Refused> {
     // Calls are counted first, so that a limited caller does not learn which pipelines there are.
     // An unknown pipeline is refused before the size of the body is checked.
+    let counted = question.call().count_call().map_err(over_limit);
     let pipeline = counted
         .and_then(|()| find(pipelines, &request, &question))
         .inspect_err(|refused| question.refuse(refused.rejection().status()))?;
@@ -130,14 +129,14 @@ async fn respond(
     pipeline: &Arc<Pipeline>,
     request: Request<LimitedBody<Body>>,
     options: &Options,
-    mut question: ObservedQuestion,
+    mut question: Question,
 ) -> Result<Response, Refused> {
     let version = request.version();
     question.hold_body(request.extensions());
     let admitted = async {
         let body = whole(request.into_body()).await?;
         let query = Query::read(body, options.max_query)?;
-        admit(pipeline, &query, &mut question).await?;
+        question.admit(pipeline, &query).await?;
         Ok(query)
     };
     let admitted: Result<_, Refused> = admitted.await;
@@ -156,7 +155,7 @@ pub(super) fn stream(
     pipeline: &Arc<Pipeline>,
     query: Query,
     options: &Options,
-    question: ObservedQuestion,
+    question: Question,
     encoder: Encoder,
     version: Version,
 ) -> Response {
@@ -170,16 +169,18 @@ pub(super) async fn whole_answer(
     pipeline: &Pipeline,
     query: Query,
     options: &Options,
-    mut question: ObservedQuestion,
+    question: Question,
     write: impl FnOnce(Answer) -> Response,
 ) -> Result<Response, Rejection> {
     let deadline = Deadline::after(options.timeouts.request);
     // Boxed: the future is large, and every layer that passes it on would need space for it on the
     // stack.
-    match Box::pin(answer(pipeline, query, deadline, &mut question)).await {
+    match Box::pin(answer(pipeline, query, deadline, &question)).await {
         Ok(answer) => {
             let response = write(answer);
-            question.add_bytes(response.body().size_hint().exact());
+            question
+                .call()
+                .count_bytes(response.body().size_hint().exact().unwrap_or_default());
             question.end(Verdict::Ok, response.status());
             Ok(response)
         }
@@ -192,24 +193,11 @@ pub(super) async fn whole_answer(
     }
 }
 
-/// Checks a question, and waits until it may be answered.
-pub(super) async fn admit(
-    pipeline: &Pipeline,
-    query: &Query,
-    question: &mut ObservedQuestion,
-) -> Result<(), Refused> {
-    question.set_question(&query.text, pipeline.database());
-    pipeline.check(query)?;
-    let wait = pipeline.database().settings().lease_timeout;
-    question.admit(wait).await?;
-    question.open().await
-}
-
 /// Finds the pipeline that a request names.
 fn find(
     pipelines: &Pipelines,
     request: &Request,
-    question: &ObservedQuestion,
+    question: &Question,
 ) -> Result<Arc<Pipeline>, Refused> {
     check_content_type(request.headers())?;
     let name = name(request.uri().path());

@@ -29,9 +29,9 @@ use crate::{
     citations::{Citation, CitedAnswer, Part},
     debug::DebugDetails,
     failure::Failure,
-    observation::ObservedQuestion,
     openai::ChatEncoder,
     pipeline::{Includes, Pipeline},
+    question::Question,
     request::Query,
     stages::Stage,
 };
@@ -108,7 +108,7 @@ struct AnswerStream {
     stop: Stop,
     /// Events that are sent next.
     queue: VecDeque<Event>,
-    question: ObservedQuestion,
+    question: Question,
     /// Runs while the model answers.
     model: Stage,
     /// The time when the model was asked, until its first text.
@@ -161,7 +161,7 @@ pub(super) fn events(
     pipeline: Arc<Pipeline>,
     query: Query,
     options: &Options,
-    question: ObservedQuestion,
+    question: Question,
     encoder: Encoder,
 ) -> impl Stream<Item = Event> + Send + use<> {
     let timeouts = &options.timeouts;
@@ -290,7 +290,9 @@ impl AnswerStream {
             Encoder::Chat(encoder) => self.queue.extend(encoder.encode(event)),
         }
         let bytes: usize = self.queue.range(first..).map(Event::size).sum();
-        self.question.add_bytes(bytes.try_into().ok());
+        self.question
+            .call()
+            .count_bytes(bytes.try_into().unwrap_or_default());
     }
 
     fn end(&mut self, verdict: Verdict, status: StatusCode) {
@@ -322,13 +324,15 @@ impl AnswerStream {
         let Pending {
             mut query, idle, ..
         } = pending;
-        let (call, recorder) = (self.question.call(), &self.includes.recorder);
-        let rewrite = self.pipeline.rewrite(&mut query, deadline, call, recorder);
+        let (context, recorder) = (self.question.context(), &self.includes.recorder);
+        let rewrite = self
+            .pipeline
+            .rewrite(&mut query, deadline, &context, recorder);
         self.usage += Box::pin(rewrite).await;
         // Boxed for the same reason: a search takes tens of kilobytes until it ends.
-        let found = self.pipeline.find(&query, deadline, call, recorder);
+        let found = self.pipeline.find(&query, deadline, &context, recorder);
         let passages = Box::pin(found).await?;
-        self.question.set_rows(passages.len());
+        self.question.call().found(passages.len());
         let mut prompt = None;
         if !passages.is_empty() {
             let prompted = self.pipeline.prompt(&mut query, &passages, &self.includes);

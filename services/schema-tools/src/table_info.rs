@@ -7,7 +7,7 @@ mod tests;
 use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Serialize;
-use ziggurat_answers::CallFacts;
+use ziggurat_calls::Call;
 use ziggurat_databases::{Databases, MetadataError};
 use ziggurat_mcp::{
     Caller, Placeholders, ReadError, ResourceTemplateDescriptor, TemplateHandler, Unavailable,
@@ -102,7 +102,7 @@ impl TableInfo {
         caller: &Caller,
     ) -> Option<Result<Arc<Metadata>, Unavailable>> {
         let identity = caller.extension::<Identity>();
-        let call = CallFacts::context(caller);
+        let call = Call::by(caller).context();
         let name = placeholders.get(DATABASE)?;
         let metadata = self.databases.metadata(identity, name, &call);
         let unavailable =

@@ -11,7 +11,8 @@ use std::{mem, sync::Arc};
 
 use serde_json::json;
 use serde_yaml::Value as Yaml;
-use ziggurat_answers::{CallFacts, ResultFormat, client};
+use ziggurat_answers::{ResultFormat, client};
+use ziggurat_calls::Call;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{
     Error, ToolDescriptor, ToolHandler, ToolRequest, ToolResult, Tools, Visibility,
@@ -27,7 +28,7 @@ use crate::{
     input_schema,
     kind::{Checked, Kind, Scalar, TextRules},
     parameter::{Filling, Parameter},
-    tool::{AnswerError, Call, SqlTool},
+    tool::{AnswerError, SqlTool, ToolCall},
 };
 
 /// The definitions of the tools. Its first lines describe how each is run.
@@ -118,7 +119,7 @@ impl PackTool {
 
     async fn answer(
         &self,
-        call: &Call<'_>,
+        call: &ToolCall<'_>,
         values: Vec<Option<Checked>>,
     ) -> Result<ToolResult, AnswerError> {
         if let Plan::Health(checks) = &self.plan {
@@ -176,9 +177,11 @@ impl ToolHandler for PackTool {
         };
         let current = client::chosen(&tool.databases, &request, database).await?;
         let text = tool.definition.statement(&values);
-        CallFacts::admit_of_operator(request.caller(), current.database(), &text).await?;
+        Call::of(&request)
+            .admit_of_operator(current.database(), &text)
+            .await?;
         let label = client::label(&tool.databases, &request, &current);
-        let call = Call {
+        let call = ToolCall {
             current: &current,
             request: &request,
             label: &label,

@@ -6,7 +6,8 @@ mod confirmation;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use ziggurat_answers::{CallFacts, ErrorReason, ResultFormat, SqlErrors, client};
+use ziggurat_answers::{ResultFormat, SqlErrors, client};
+use ziggurat_calls::{Call, ErrorReason};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
     Annotations, Caller, Error, Reported, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
@@ -28,7 +29,7 @@ use crate::{
 };
 
 /// A call of a tool, once its database is known.
-pub(crate) struct Call<'a> {
+pub(crate) struct ToolCall<'a> {
     pub(crate) current: &'a Current,
     pub(crate) request: &'a ToolRequest,
     /// The line before the text of the result, with its line break; empty for none.
@@ -66,9 +67,7 @@ impl SqlTool {
         let values = arguments::read(&self.definition, members, request.identity::<Identity>());
         values.map_err(|error| match error {
             ArgumentError::Wrong(reported) => {
-                if let Some(facts) = CallFacts::of(request) {
-                    facts.set_reason(ErrorReason::Refused);
-                }
+                Call::of(request).set_reason(ErrorReason::Refused);
                 reported.into()
             }
             // It does not exist for the caller, so it was not called.
@@ -79,7 +78,7 @@ impl SqlTool {
     /// Prepares the statement of a call.
     pub(crate) fn statement(
         &self,
-        call: &Call<'_>,
+        call: &ToolCall<'_>,
         text: &str,
         values: Vec<Option<Checked>>,
     ) -> Result<Statement, QueryError> {
@@ -106,12 +105,12 @@ impl SqlTool {
     /// Runs the statement on a connection of the caller.
     pub(crate) async fn answer(
         &self,
-        call: &Call<'_>,
+        call: &ToolCall<'_>,
         text: &str,
         values: Vec<Option<Checked>>,
     ) -> Result<ToolResult, AnswerError> {
         let statement = self.statement(call, text, values)?;
-        let lease = CallFacts::lease(call.request.caller(), call.current).await;
+        let lease = Call::of(call.request).lease(call.current.pool()).await;
         let lease = lease.map_err(QueryError::from)?;
         let may_define = statement.may_define();
         let answer = async {
@@ -128,21 +127,20 @@ impl SqlTool {
     /// Runs a statement on a connection of the caller, and returns all its rows.
     pub(crate) async fn rows(
         &self,
-        call: &Call<'_>,
+        call: &ToolCall<'_>,
         statement: Statement,
     ) -> Result<Vec<Row>, QueryError> {
-        let lease = CallFacts::lease(call.request.caller(), call.current).await?;
+        let lease = Call::of(call.request).lease(call.current.pool()).await?;
         statement.run(lease).await?.try_collect().await
     }
 
     /// Returns the writer of the result of a call.
-    pub(crate) fn writer<'a>(&'a self, call: &Call<'a>) -> Answer<'a> {
+    pub(crate) fn writer<'a>(&'a self, call: &ToolCall<'a>) -> Answer<'a> {
         Answer {
             definition: &self.definition,
             max_bytes: self.max_bytes,
             format: self.format.of(call.request),
-            limits: CallFacts::limits(call.request.caller()),
-            facts: CallFacts::of(call.request),
+            call: Call::of(call.request),
             label: call.label,
             is_structured: call.request.wants_structure(),
         }
@@ -150,14 +148,12 @@ impl SqlTool {
 
     /// Describes an error. The statement is the operator's, and is not shown; nor is the message of
     /// PostgreSQL if it may repeat a value that the caller must not see, in a spelling of its own.
-    pub(crate) fn error(&self, call: &Call<'_>, error: AnswerError) -> Error {
+    pub(crate) fn error(&self, call: &ToolCall<'_>, error: AnswerError) -> Error {
         let error = match error {
             AnswerError::Query(error) => error,
             AnswerError::Reported(reported) => return reported.into(),
         };
-        if let Some(facts) = CallFacts::of(call.request) {
-            facts.set_error(&error);
-        }
+        Call::of(call.request).set_error(&error);
         let reported = match &error {
             QueryError::Failed { report, .. } if self.definition.has_secret_values() => {
                 let code = &report.sqlstate;
@@ -217,8 +213,10 @@ impl ToolHandler for SqlTool {
         {
             return Ok(question);
         }
-        CallFacts::admit_of_operator(request.caller(), current.database(), &text).await?;
-        let call = Call {
+        Call::of(&request)
+            .admit_of_operator(current.database(), &text)
+            .await?;
+        let call = ToolCall {
             current: &current,
             request: &request,
             label: "",

@@ -63,6 +63,7 @@ mod sources;
 mod table;
 mod thread_number;
 pub mod traces;
+mod verdict;
 
 pub use self::{
     databases::{CountedConnection, DatabaseMetrics},
@@ -74,6 +75,7 @@ pub use self::{
     sources::{AccountCount, AuditCounts, IdleCount, SyncCount},
     table::Program,
     thread_number::thread_number,
+    verdict::Verdict,
 };
 
 #[cfg(test)]

@@ -3,30 +3,37 @@
 use std::sync::Arc;
 
 use ziggurat_audit::Record;
+use ziggurat_mcp::Caller;
 use ziggurat_sql_tools::CallRecord;
 
-use crate::calls::{CallObserver, Start};
+use crate::{
+    calls::{McpDoor, Message},
+    interface::METHODS,
+};
 
-// === impl CallObserver ===
+// === impl McpDoor ===
 
-impl CallObserver {
+impl McpDoor {
     /// Returns whether a call names a tool of the operator that exists, but not for its caller.
-    pub(super) fn hides_own_tool(&self, start: &Start<'_>) -> bool {
-        let hides = |tool| self.sql_tools.hide(tool, &self.databases, start.caller);
-        start.method == Some("tools/call") && start.subject.is_some_and(hides)
+    pub(super) fn hides_own_tool(&self, message: &Message<'_>, caller: &Caller) -> bool {
+        let hides = |tool| self.sql_tools.hide(tool, &self.databases, caller);
+        message.method == Some(METHODS[0]) && message.subject.is_some_and(hides)
     }
 
-    /// Adds the statement and the arguments of a call, if it is one of a tool of the operator that its
-    /// caller sees. Returns whether it is.
-    pub(super) fn add_own_tool(&self, record: &Record, start: &Start<'_>) -> bool {
-        if start.is_hidden || start.method != Some("tools/call") {
-            return false;
-        }
-        let (tool, arguments) = (
-            start.subject.unwrap_or_default(),
-            start.caller.arguments(start.call),
-        );
-        let Some(own) = self.sql_tools.record(tool, arguments, start.caller) else {
+    /// Adds the statement and the arguments of a call, if it is one of a tool of the operator. Returns
+    /// whether it is.
+    pub(super) fn add_own_tool(
+        &self,
+        record: &Record,
+        message: &Message<'_>,
+        caller: &Caller,
+    ) -> bool {
+        let tool = message
+            .subject
+            .filter(|_| message.method == Some(METHODS[0]));
+        let arguments = caller.arguments(message.call);
+        let own = tool.and_then(|tool| self.sql_tools.record(tool, arguments, caller));
+        let Some(own) = own else {
             return false;
         };
         if let Some(statement) = &own.statement {
@@ -38,7 +45,7 @@ impl CallObserver {
             record.arguments(&json);
         }
         if record.is_required()
-            && let Some(database) = self.database_of_own(start, &own)
+            && let Some(database) = self.database_of_own(caller, &own)
         {
             record.database(&database);
         }
@@ -46,10 +53,11 @@ impl CallObserver {
     }
 
     /// Returns the name of the database that a tool of the operator works on.
-    fn database_of_own(&self, start: &Start<'_>, own: &CallRecord<'_>) -> Option<Arc<str>> {
+    fn database_of_own(&self, caller: &Caller, own: &CallRecord<'_>) -> Option<Arc<str>> {
+        let identity = caller.extension();
         let database = match own.database() {
-            None => self.databases.current(start.identity).ok()?,
-            Some(name) => self.databases.named(start.identity, name)?,
+            None => self.databases.current(identity).ok()?,
+            Some(name) => self.databases.named(identity, name)?,
         };
         Some(database.label().into())
     }

@@ -6,12 +6,13 @@ use axum::body::{Body, to_bytes};
 use http::{HeaderValue, Method, Request, header::CONTENT_TYPE};
 use serde_json::{Value, json};
 use tower::{ServiceBuilder, ServiceExt as _};
+use ziggurat_calls::Caller;
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_mcp::protocol::{self, ProtocolLayer};
 use ziggurat_sql_tools::ClaimedTool;
 use ziggurat_tokens::{CallerId, Identity};
 
-use crate::{arguments::CallerName, callers::id, configuration::Configuration, current::Catalogue};
+use crate::{arguments::CallerName, configuration::Configuration, current::Catalogue};
 
 /// The lists of the protocol: the heading, the method, and the members of the answer with the names.
 const LISTS: [(&str, &str, &str, &str); 4] = [
@@ -50,7 +51,7 @@ pub(super) async fn text(
         let names = listed(catalogue, identity.as_ref(), method, list, key).await;
         write(heading, names);
     }
-    let caller = id(identity.as_ref());
+    let caller = Caller::new(identity.as_ref()).id();
     let areas = catalogue.access.areas(&caller).into_iter();
     write("rest", areas.map(|area| area.as_str().to_owned()).collect());
     write("limits", configuration.callers.describe(&caller));
@@ -65,7 +66,7 @@ pub(super) async fn text(
 
 /// Returns the tools that a client sees only with claims of its token, each with their names.
 fn tools_with_claims(catalogue: &Catalogue, identity: Option<&Identity>) -> Vec<String> {
-    let caller = id(identity);
+    let caller = Caller::new(identity).id();
     let tools = catalogue.sql_tools.with_claims().filter(|tool| {
         catalogue.access.has_tool(&caller, tool.name())
             && tool.is_open(identity, &catalogue.databases)

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, Uri, header::CONTENT_LENGTH};
 use http_body::Body as _;
-use ziggurat_calls::toolsets::{Area, Narrowing};
+use ziggurat_calls::{
+    Caller,
+    toolsets::{Area, Narrowing},
+};
 use ziggurat_http::Refusal;
 use ziggurat_tokens::Identity;
 
-use crate::{callers::id, current::CurrentCatalogue, requests::RequestObserver};
+use crate::requests::Door;
 
 /// Path of calls of all revisions.
 const CALLS: &str = "/mcp";
@@ -20,16 +23,9 @@ const NARROWED: &str = "/mcp/x/";
 /// A path that does not exist, for requests that find nothing.
 const NOWHERE: &str = "/nowhere";
 
-/// Applies the toolsets in use to requests over HTTP.
-#[derive(Clone)]
-pub(crate) struct RequestAccess {
-    pub(crate) catalogue: CurrentCatalogue,
-    pub(crate) observer: RequestObserver,
-}
+// === impl Door ===
 
-// === impl RequestAccess ===
-
-impl RequestAccess {
+impl Door {
     /// Lets a call see less: finds the toolset in the path and the tools in the query. A request to
     /// an area that its caller does not see goes where nothing is.
     ///
@@ -37,7 +33,7 @@ impl RequestAccess {
     /// Returns the refusal of a query that is too long.
     pub(crate) fn route<B>(&self, request: &mut http::Request<B>) -> Result<(), Box<Response>> {
         let catalogue = self.catalogue.of(request.extensions());
-        let caller = id(request.extensions().get::<Identity>());
+        let caller = Caller::of(request.extensions()).id();
         let Some(toolsets) = catalogue.access.applied(&caller) else {
             // Toolsets that a reload adds would apply the query.
             if request.uri().query().is_some() {
@@ -52,7 +48,7 @@ impl RequestAccess {
                 return Ok(());
             }
             if !toolsets.view(&caller, None).has_area(area) {
-                self.observer.record_hidden(request);
+                self.record_hidden(request);
                 redirect(request, NOWHERE);
             }
             return Ok(());
@@ -87,12 +83,12 @@ impl RequestAccess {
     ) -> Result<(), Box<Response>> {
         let catalogue = self.catalogue.of(request.extensions());
         let rights = {
-            let caller = id(request.extensions().get::<Identity>());
+            let caller = Caller::of(request.extensions()).id();
             let toolsets = catalogue.access.applied(&caller);
             let view = toolsets.map(|toolsets| toolsets.view(&caller, None));
             let area = area(request.uri().path());
             if area.is_some_and(|area| view.is_some_and(|view| !view.has_area(area))) {
-                self.observer.record_hidden(request);
+                self.record_hidden(request);
                 return Err(Box::new(not_found()));
             }
             catalogue.access.query_rights(&caller)
@@ -109,11 +105,11 @@ impl RequestAccess {
         &self,
         request: &mut http::Request<B>,
     ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
-        let caller = id(request.extensions().get::<Identity>());
+        let caller = Caller::of(request.extensions()).id();
         let catalogue = self.catalogue.of(request.extensions());
         let toolsets = catalogue.access.applied(&caller);
         if toolsets.is_some_and(|it| !it.view(&caller, None).has_area(Area::Databases)) {
-            self.observer.record_hidden(request);
+            self.record_hidden(request);
             return Err(Box::new(not_found()));
         }
         let databases = catalogue.databases.clone();

@@ -52,7 +52,10 @@ impl Replica {
     /// Returns the rows and bytes that were sent to a caller as this replica knows it.
     fn sent(&self, caller: CallerId<'_>) -> (u64, u64) {
         let allowance = self.allowance(caller);
-        let left = allowance.rows_left().zip(allowance.bytes_left());
+        let left = {
+            let left = allowance.left();
+            left.rows.zip(left.bytes)
+        };
         let (rows, bytes) = left.expect("both are limited");
         (1000 - rows, 1000 - bytes)
     }

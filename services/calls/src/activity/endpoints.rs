@@ -14,10 +14,13 @@ use utoipa::{OpenApi, ToSchema};
 use ziggurat_http::ErrorAndCode;
 use ziggurat_tokens::Identity;
 
-use crate::activity::{
-    Activity, CallerName,
-    latency::ToolLatency,
-    shown::{Finished, Running},
+use crate::{
+    Caller,
+    activity::{
+        Activity,
+        latency::ToolLatency,
+        shown::{Finished, Running},
+    },
 };
 
 type Refusal = ziggurat_http::Refusal<ErrorAndCode>;
@@ -163,7 +166,7 @@ pub(crate) async fn list(
     };
     let identity: Option<&Identity> = extensions.get();
     let own = match scope {
-        Scope::Own => Some(CallerName::of(identity)),
+        Scope::Own => Some(Caller::new(identity)),
         Scope::All if identity.is_some_and(Identity::is_admin) => None,
         Scope::All => {
             let (status, message) = (StatusCode::FORBIDDEN, "Administrators only");
@@ -205,7 +208,7 @@ pub(crate) async fn cancel(
 ) -> Result<Response, Refusal> {
     let identity: Option<&Identity> = extensions.get();
     let is_admin = identity.is_some_and(Identity::is_admin);
-    let caller = CallerName::of(identity);
+    let caller = Caller::new(identity);
     let is_cancelled = id.is_ok_and(|Path(id)| api.activity.cancel(&id, caller, is_admin));
     if !is_cancelled {
         let message = "There is no such statement, or it has ended";

@@ -6,18 +6,20 @@ use std::{
     fmt,
     hash::{BuildHasher as _, RandomState},
     sync::Arc,
-    task::{Context, Poll},
     time::Instant,
 };
 
 use ziggurat_telemetry::thread_number;
 
-use crate::activity::{
-    CallEntry, CallerName,
-    latency::{Latency, ToolLatency},
-    part::{CANCELLED, Ended, MAX_FINISHED, Part},
-    shown::{Finished, Running},
-    slot::{CancelledBy, Entry, Facts, Slot, State, shown_id},
+use crate::{
+    Caller,
+    activity::{
+        CallEntry,
+        latency::{Latency, ToolLatency},
+        part::{CANCELLED, Ended, MAX_FINISHED, Part},
+        shown::{Finished, Running},
+        slot::{CancelledBy, Entry, Facts, Slot, State, shown_id},
+    },
 };
 
 /// Number of parts of the list.
@@ -40,8 +42,6 @@ struct Shared {
 /// The beginning of a call that may run statements.
 #[derive(Clone, Copy, Debug)]
 pub struct Begin<'a> {
-    /// The caller.
-    pub caller: CallerName<'a>,
     /// The way in: `http`, `stdio` or `rest`.
     pub via: &'static str,
     /// The tool, or the path of the request.
@@ -86,7 +86,7 @@ impl Activity {
 
     /// Follows a call, which is listed once it has a statement; `None` if too many are followed.
     #[must_use]
-    pub fn begin(&self, begin: &Begin<'_>) -> Option<FollowedCall> {
+    pub fn begin(&self, caller: &Caller<'_>, begin: &Begin<'_>) -> Option<FollowedCall> {
         let Shared { key, parts, .. } = &*self.0;
         let own = thread_number() % PARTS;
         let mut parts = parts.iter().cycle().skip(own).take(PARTS);
@@ -97,9 +97,9 @@ impl Activity {
         // No call has the id 0.
         let id = (number.wrapping_mul(SPREAD) ^ key).max(1);
         slot.begin(id, |facts| {
-            facts.kind = begin.caller.kind;
-            facts.name.push_str(begin.caller.name);
-            facts.account.push_str(begin.caller.account);
+            facts.kind = caller.kind;
+            facts.name.push_str(caller.name);
+            facts.account.push_str(caller.account);
             facts.via = begin.via;
             facts.tool.push_str(begin.tool);
         });
@@ -117,12 +117,12 @@ impl Activity {
 
     /// Cancels the statement of a call for a caller, or for an administrator. Returns false if this
     /// caller may not cancel it, or if it does not exist.
-    pub(crate) fn cancel(&self, id: &str, caller: CallerName<'_>, is_admin: bool) -> bool {
+    pub(crate) fn cancel(&self, id: &str, caller: Caller<'_>, is_admin: bool) -> bool {
         let Some(id) = parsed_id(id) else {
             return false;
         };
         let by = |facts: &Facts| {
-            if caller.owns(facts) {
+            if facts.is_of(&caller) {
                 Some(CancelledBy::Caller)
             } else {
                 is_admin.then_some(CancelledBy::Administrator)
@@ -133,12 +133,12 @@ impl Activity {
 
     /// Returns the statements that run, the oldest first: the statements of a caller, or all.
     /// `has_texts` is true if the reader may see the texts of the operator.
-    pub(crate) fn running(&self, caller: Option<CallerName<'_>>, has_texts: bool) -> Vec<Running> {
+    pub(crate) fn running(&self, caller: Option<Caller<'_>>, has_texts: bool) -> Vec<Running> {
         let slots = self.slots();
         // Copied under the lock of the call, and written without it.
         let listed = slots.iter().filter_map(|slot| {
             slot.listed(|Entry { facts, state, .. }| {
-                let is_shown = caller.is_none_or(|caller| caller.owns(facts));
+                let is_shown = caller.is_none_or(|caller| facts.is_of(&caller));
                 is_shown.then(|| (facts.clone(), *state))
             })
         });
@@ -150,11 +150,7 @@ impl Activity {
     }
 
     /// Returns the last statements that have ended, the latest first, of one caller or of all.
-    pub(crate) fn finished(
-        &self,
-        caller: Option<CallerName<'_>>,
-        has_texts: bool,
-    ) -> Vec<Finished> {
+    pub(crate) fn finished(&self, caller: Option<Caller<'_>>, has_texts: bool) -> Vec<Finished> {
         let mut finished = self.ended(caller);
         finished.sort_by_key(|ended| Reverse(ended.at()));
         finished.truncate(MAX_FINISHED);
@@ -164,14 +160,14 @@ impl Activity {
             .collect()
     }
 
-    fn ended(&self, caller: Option<CallerName<'_>>) -> Vec<Ended> {
+    fn ended(&self, caller: Option<Caller<'_>>) -> Vec<Ended> {
         let parts = self.0.parts.iter();
         parts.flat_map(|part| part.finished(caller)).collect()
     }
 
     /// Returns the times of statements by tool: of all, or of the last ones of a caller, who may not
     /// know the tools of others.
-    pub(crate) fn latency(&self, caller: Option<CallerName<'_>>) -> Vec<ToolLatency> {
+    pub(crate) fn latency(&self, caller: Option<Caller<'_>>) -> Vec<ToolLatency> {
         let mut latency = Latency::new(self.0.began);
         if caller.is_none() {
             for part in &self.0.parts {
@@ -218,13 +214,6 @@ impl FollowedCall {
         slot.map_or_else(CallEntry::default, |slot| {
             CallEntry::new(slot, self.id, self.part.has_statements)
         })
-    }
-
-    /// Returns who has cancelled the statement; the task that polled last is woken by it.
-    pub fn poll_cancelled(&self, cx: &Context<'_>) -> Poll<CancelledBy> {
-        let slot = self.slot.as_ref();
-        let polled = slot.and_then(|slot| slot.with(self.id, |entry| entry.poll_cancelled(cx)));
-        polled.unwrap_or(Poll::Pending)
     }
 
     /// Ends the call.

@@ -8,11 +8,14 @@ use std::{
 
 use ziggurat_runtime::lock;
 
-use crate::activity::{
-    CallerName, End,
-    latency::Latency,
-    list::PARTS,
-    slot::{Entry, Facts, Slot, State},
+use crate::{
+    Caller,
+    activity::{
+        End,
+        latency::Latency,
+        list::PARTS,
+        slot::{Entry, Facts, Slot, State},
+    },
 };
 
 /// Maximum number of calls that a part follows at a time. If all parts are full, further calls run,
@@ -92,9 +95,9 @@ impl Part {
     }
 
     /// Returns the last statements that have ended, the latest last, of one caller or of all.
-    pub(crate) fn finished(&self, caller: Option<CallerName<'_>>) -> Vec<Ended> {
+    pub(crate) fn finished(&self, caller: Option<Caller<'_>>) -> Vec<Ended> {
         let contents = lock(&self.contents);
-        let is_own = |ended: &&Ended| caller.is_none_or(|caller| caller.owns(&ended.facts));
+        let is_own = |ended: &&Ended| caller.is_none_or(|caller| ended.facts.is_of(&caller));
         contents.finished.iter().filter(is_own).cloned().collect()
     }
 

@@ -10,6 +10,8 @@ use std::{
 use jiff::Timestamp;
 use ziggurat_runtime::lock;
 
+use crate::caller::{Caller, LOCAL};
+
 /// Maximum length of a statement in the list, in bytes.
 const MAX_STATEMENT: usize = 8 << 10;
 
@@ -197,6 +199,12 @@ impl Default for Facts {
 }
 
 impl Facts {
+    /// Returns whether a statement is of a caller.
+    pub(crate) fn is_of(&self, caller: &Caller<'_>) -> bool {
+        // The name of the caller without authentication may change in a reload.
+        self.kind == caller.kind && (self.kind == LOCAL || self.account == caller.account)
+    }
+
     /// Forgets the call, and the memory of a long statement.
     fn clear(&mut self) {
         self.id = 0;

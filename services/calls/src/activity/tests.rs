@@ -10,17 +10,22 @@ use ziggurat_layers::bearer::TokenHash;
 use ziggurat_tokens::{Holder, Identity};
 
 use super::*;
+use crate::Caller;
 
-const ALICE: CallerName<'_> = CallerName {
+const ALICE: Caller<'_> = Caller {
+    identity: None,
     kind: "user",
     name: "alice",
     account: "alice",
+    address: None,
 };
 
-const BOB: CallerName<'_> = CallerName {
+const BOB: Caller<'_> = Caller {
+    identity: None,
     kind: "user",
     name: "bob",
     account: "bob",
+    address: None,
 };
 
 const OK: End<'_> = End {
@@ -30,33 +35,33 @@ const OK: End<'_> = End {
     bytes: 0,
 };
 
-fn begin(activity: &Activity, caller: CallerName<'_>) -> FollowedCall {
+fn begin(activity: &Activity, caller: Caller<'_>) -> FollowedCall {
     let begin = Begin {
-        caller,
         via: "http",
         tool: "query_database",
     };
-    activity.begin(&begin).expect("a place")
+    activity.begin(&caller, &begin).expect("a place")
 }
 
 /// Begins a call that runs a statement.
-fn run(activity: &Activity, caller: CallerName<'_>, statement: &str) -> FollowedCall {
+fn run(activity: &Activity, caller: Caller<'_>, statement: &str) -> FollowedCall {
     let call = begin(activity, caller);
     call.entry().wait("shop", statement);
     call.entry().run();
     call
 }
 
-fn running(activity: &Activity, caller: Option<CallerName<'_>>) -> Value {
+fn running(activity: &Activity, caller: Option<Caller<'_>>) -> Value {
     json!(activity.running(caller, false))
 }
 
-fn finished(activity: &Activity, caller: Option<CallerName<'_>>) -> Value {
+fn finished(activity: &Activity, caller: Option<Caller<'_>>) -> Value {
     json!(activity.finished(caller, false))
 }
 
 fn poll(call: &FollowedCall) -> Poll<CancelledBy> {
-    call.poll_cancelled(&Context::from_waker(Waker::noop()))
+    call.entry()
+        .poll_cancelled(&Context::from_waker(Waker::noop()))
 }
 
 #[test]
@@ -217,11 +222,11 @@ fn memory_is_bounded() {
     let text = json!(list[0])["statement"].as_str().map(str::len);
     assert_eq!(text, Some(8 << 10));
     let calls: Vec<_> = std::iter::from_fn(|| {
-        activity.begin(&Begin {
-            caller: BOB,
+        let begin = Begin {
             via: "http",
             tool: "x",
-        })
+        };
+        activity.begin(&BOB, &begin)
     })
     .collect();
     assert_eq!(calls.len(), 10_000);

@@ -25,6 +25,15 @@ pub struct Allowance<C = System> {
     pub(crate) clock: C,
 }
 
+/// Rows and bytes that the caller may still be sent today; `None` if there is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Number of rows.
+    pub rows: Option<u64>,
+    /// Number of bytes.
+    pub bytes: Option<u64>,
+}
+
 /// Permit of a statement; drop it when the statement has ended.
 #[derive(Debug)]
 #[must_use]
@@ -87,10 +96,10 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
     pub fn day(&self) -> Result<(), Refused> {
         let retry_after = || counts::until_midnight(&self.clock);
         match self.left() {
-            [Some(0), _] => Err(Refused::RowsPerDay {
+            Left { rows: Some(0), .. } => Err(Refused::RowsPerDay {
                 retry_after: retry_after(),
             }),
-            [_, Some(0)] => Err(Refused::BytesPerDay {
+            Left { bytes: Some(0), .. } => Err(Refused::BytesPerDay {
                 retry_after: retry_after(),
             }),
             _ => Ok(()),
@@ -107,16 +116,18 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
         self.count(0, bytes);
     }
 
-    /// Returns the rows that can still be sent today; `None` if there is no limit.
+    /// Returns the rows and bytes that the caller may still be sent today.
     #[must_use]
-    pub fn rows_left(&self) -> Option<u64> {
-        self.left()[0]
-    }
-
-    /// Returns the bytes that can still be sent today; `None` if there is no limit.
-    #[must_use]
-    pub fn bytes_left(&self) -> Option<u64> {
-        self.left()[1]
+    pub fn left(&self) -> Left {
+        if !self.has_days() {
+            return Left::default();
+        }
+        let sent = self.sent();
+        let (rows, bytes) = (self.rule.rows_per_day, self.rule.bytes_per_day);
+        Left {
+            rows: rows.map(|limit| limit.saturating_sub(sent.rows)),
+            bytes: bytes.map(|limit| limit.saturating_sub(sent.bytes)),
+        }
     }
 
     /// Returns the greatest cost of a statement; `None` if costs need not be estimated.
@@ -141,25 +152,12 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
         } else {
             Duration::ZERO
         };
-        fields::append(headers, policy, calls, self.left(), until_midnight);
+        let Left { rows, bytes } = self.left();
+        fields::append(headers, policy, calls, [rows, bytes], until_midnight);
     }
 
     fn has_days(&self) -> bool {
         self.rule.rows_per_day.is_some() || self.rule.bytes_per_day.is_some()
-    }
-
-    /// Returns the rows and the bytes that are left of the limits of the day.
-    fn left(&self) -> [Option<u64>; 2] {
-        if !self.has_days() {
-            return [None; 2];
-        }
-        let sent = self.sent();
-        let rows = self.rule.rows_per_day;
-        let bytes = self.rule.bytes_per_day;
-        [
-            rows.map(|limit| limit.saturating_sub(sent.rows)),
-            bytes.map(|limit| limit.saturating_sub(sent.bytes)),
-        ]
     }
 
     fn count(&self, rows: u64, bytes: u64) {
@@ -176,5 +174,23 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
     fn sent(&self) -> Sent {
         let day = counts::day(&self.clock);
         self.counts.with_sent(day, |sent| *sent)
+    }
+}
+
+// === impl Left ===
+
+impl Left {
+    /// Returns the limit that so many rows and bytes exceed, if there is one.
+    #[must_use]
+    pub fn exceeded(self, rows: u64, bytes: usize) -> Option<Refused> {
+        let retry_after = Duration::ZERO;
+        let bytes = bytes.try_into().unwrap_or(u64::MAX);
+        if self.rows.is_some_and(|left| rows > left) {
+            Some(Refused::RowsPerDay { retry_after })
+        } else if self.bytes.is_some_and(|left| bytes > left) {
+            Some(Refused::BytesPerDay { retry_after })
+        } else {
+            None
+        }
     }
 }

@@ -8,7 +8,8 @@ use ziggurat_mcp::{
 use ziggurat_postgres::{error::QueryError, statement::Statement};
 use ziggurat_tokens::Identity;
 
-use ziggurat_answers::{CallFacts, Fence, ResultFormat};
+use ziggurat_answers::{Fence, ResultFormat};
+use ziggurat_calls::Call;
 
 /// Limit on the bytes of rows in a resource, because the number of rows is not known in advance.
 const MAX_BYTES: usize = 4 << 20;
@@ -70,16 +71,17 @@ impl CustomResource {
 
 impl Rows {
     async fn tsv(&self, caller: &Caller) -> Result<String, ReadError> {
+        let call = Call::by(caller);
         let current = self
             .databases
             .current(caller.extension::<Identity>())
             .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?
-            .with_call(CallFacts::context(caller));
-        CallFacts::admit_of_operator(caller, current.database(), &self.sql)
+            .with_call(call.context());
+        call.admit_of_operator(current.database(), &self.sql)
             .await
             .map_err(Error::from)?;
         let statement = Statement::read_only(current.database(), &self.sql).map_err(unreadable)?;
-        let lease = CallFacts::lease(caller, &current).await;
+        let lease = call.lease(current.pool()).await;
         let lease = lease.map_err(|error| unreadable(error.into()))?;
         let mut rows = statement.run(lease).await.map_err(unreadable)?;
         let mut tsv = String::new();
@@ -91,8 +93,7 @@ impl Rows {
         tsv.push_str(&fence.as_ref().map(Fence::first_line).unwrap_or_default());
         rows.write_header(&mut tsv, format.fields());
         tsv.push('\n');
-        let limits = CallFacts::limits(caller);
-        let (left, mut count) = (limits.left(), 0);
+        let (left, mut count) = (call.left(), 0);
         while let Some(row) = rows.try_next().await.map_err(unreadable)? {
             let before = tsv.len();
             row.write_tsv(&mut tsv, format.fields())
@@ -104,9 +105,7 @@ impl Rows {
             }
             count += 1;
         }
-        if let Some(facts) = caller.extension::<CallFacts>() {
-            facts.count(count, tsv.len());
-        }
+        call.count(count, tsv.len());
         if let Some(fence) = fence {
             tsv.push_str(fence.last_line().trim_start());
         }

@@ -7,10 +7,11 @@
 use std::{fmt::Write as _, mem, sync::Arc};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
-use ziggurat_answers::{
-    CallFacts, CallFormat, Fence, Left, ResultFormat, SqlErrors, Table, client, write_cut_note,
+use ziggurat_answers::{CallFormat, Fence, ResultFormat, SqlErrors, Table, client, write_cut_note};
+use ziggurat_calls::{
+    Call,
+    limits::{Left, Refused},
 };
-use ziggurat_calls::limits::Refused;
 use ziggurat_mcp::{ListedTools, Piece, Reported, Structure, Text, ToolRequest, ToolResult};
 use ziggurat_postgres::{
     error::{Phase, QueryError},
@@ -51,7 +52,7 @@ pub(super) struct Request {
     /// The tools that an answer may name; `None` for a client that gets answers in a fixed form.
     tools: Option<ListedTools>,
     /// Notes the rows and the error for the record of the call.
-    facts: Option<CallFacts>,
+    call: Call,
     format: CallFormat,
     fence: Option<Fence>,
     /// The line before errors that are found while the answer is sent.
@@ -131,7 +132,7 @@ impl Request {
             max_bytes,
             is_structured: false,
             tools: None,
-            facts: None,
+            call: Call::default(),
             format: ResultFormat::default().for_client(false),
             fence: None,
             label: String::new(),
@@ -155,7 +156,7 @@ impl Request {
         self.format = options.format;
         self.fence = options.format.fence();
         self.tools = request.is_negotiated().then(|| request.listed_tools());
-        self.facts = CallFacts::of(request).cloned();
+        self.call = Call::of(request).clone();
         self
     }
 
@@ -236,8 +237,7 @@ impl Request {
 
     /// Returns what the caller may still be sent.
     fn left(&self) -> Left {
-        let facts = self.facts.as_ref();
-        facts.map_or_else(Left::default, |facts| facts.own_limits().left())
+        self.call.left()
     }
 
     /// Describes which rows of the result the answer has.
@@ -305,9 +305,7 @@ impl Request {
 
     /// Describes a query error, so that the model can correct its statement.
     async fn complaint(&self, error: &QueryError) -> Reported {
-        if let Some(facts) = &self.facts {
-            facts.set_error(error);
-        }
+        self.call.set_error(error);
         if self.writes == Some(WritePermission::OfUser) && error.is_about_a_write() {
             return Reported::new(UNCONFIRMED);
         }
@@ -373,10 +371,8 @@ impl AnswerReader {
     async fn fill(&mut self, bytes: usize) -> Result<(), QueryError> {
         let (rows, text) = (self.count, self.piece.text_len());
         self.read_rows(bytes).await?;
-        if let Some(facts) = &self.request.facts {
-            let bytes = self.piece.text_len() - text;
-            facts.count(self.count - rows, bytes);
-        }
+        let bytes = self.piece.text_len() - text;
+        self.request.call.count(self.count - rows, bytes);
         Ok(())
     }
 
@@ -436,10 +432,10 @@ impl AnswerReader {
 
     /// Notes the number of rows for the record of the call.
     fn note_rows(&self) {
-        if let Some(facts) = &self.request.facts {
-            let summary = self.rows.summary().filter(|_| self.rows.is_command());
-            facts.set_rows(summary.map_or(self.count, |summary| summary.affected));
-        }
+        let summary = self.rows.summary().filter(|_| self.rows.is_command());
+        self.request
+            .call
+            .set_rows(summary.map_or(self.count, |summary| summary.affected));
     }
 
     /// Returns the complete answer.

@@ -4,7 +4,7 @@
 mod tests;
 
 use serde::Serialize;
-use ziggurat_answers::CallFacts;
+use ziggurat_calls::Call;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{Caller, Failure, ReadError, ResourceDescriptor, ResourceHandler, Unavailable};
 use ziggurat_postgres::server::Server;
@@ -77,7 +77,7 @@ impl ResourceHandler for SystemInfo {
             .databases
             .current(caller.extension::<Identity>())
             .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?
-            .with_call(CallFacts::context(&caller));
+            .with_call(Call::by(&caller).context());
         let not_ready = |message| Unavailable::new(NOT_READY, message).retryable();
         let ready = current.ready().await;
         ready.map_err(|error| not_ready(error.to_string()))?;

@@ -4,8 +4,8 @@ use std::{io, mem, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt as _, stream};
+use ziggurat_audit::Verdict;
 use ziggurat_calls::limits::Refused;
-use ziggurat_mcp::Outcome;
 use ziggurat_postgres::{error::QueryError, large_rows::LargeRowPermit, rows::Rows};
 
 use crate::{
@@ -59,8 +59,8 @@ pub(super) fn pieces(
         if file.is_over {
             return Ok(None);
         }
-        let observed = file.running.caller.observed.clone();
-        match observed.or_cancelled(file.next()).await {
+        let call = file.running.caller.call.clone();
+        match call.or_cancelled(file.next()).await {
             Ok(Ok(piece)) => Ok(Some((piece, file))),
             failure => {
                 match failure {
@@ -105,9 +105,9 @@ impl File {
         self.running.count(rows, self.piece.len());
         self.sent += rows;
         if self.is_over {
-            let observed = &self.running.caller.observed;
-            observed.facts().set_rows(self.sent);
-            observed.end(Outcome::Ok);
+            let call = &self.running.caller.call;
+            call.set_rows(self.sent);
+            call.note(Verdict::Ok);
         }
         let next = String::with_capacity(if self.is_over { 0 } else { PIECE_BYTES });
         Ok(mem::replace(&mut self.piece, next).into())

@@ -15,9 +15,9 @@ async fn a_question_that_cannot_be_recorded_asks_no_provider() {
     // Without its writer no line can be written.
     drop(writer);
     let options = Options {
-        observation: Observation {
+        calls: Calls {
             audit: Some(audit),
-            ..Observation::default()
+            ..Calls::default()
         },
         ..Options::default()
     };

@@ -3,7 +3,7 @@
 use std::ops::Not;
 
 use serde::Serialize;
-use ziggurat_answers::CallFacts;
+use ziggurat_calls::Call;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{Caller, ReadError, Unavailable};
 use ziggurat_postgres::{
@@ -130,7 +130,7 @@ pub(super) async fn load(
     let current = current.filter(|current| current.label() == database);
     let options = DetailOptions::default();
     let loaded = if let Some(current) = current {
-        let current = current.with_call(CallFacts::context(caller));
+        let current = current.with_call(Call::by(caller).context());
         let lease = current.pool().lease().await;
         TableDetails::load(lease.map_err(|error| no_lease(&error))?, &[table], options).await
     } else {
@@ -144,7 +144,7 @@ pub(super) async fn load(
         let connection = databases.connect_once(named.database()).await;
         let connection = connection.map_err(|error| no_lease(&error))?;
         let (lease, _permit) = connection.into_parts();
-        let lease = lease.with_call(CallFacts::context(caller));
+        let lease = lease.with_call(Call::by(caller).context());
         TableDetails::load(lease, &[table], options).await
     };
     Ok(loaded.map_err(|error| unavailable(&error))?.pop())

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::Value as Json;
-use ziggurat_answers::{CallFacts, ResultFormat, SqlErrors, client};
+use ziggurat_answers::{ResultFormat, SqlErrors, client};
+use ziggurat_calls::Call;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
@@ -120,8 +121,9 @@ impl ToolHandler for IndexAdvice {
         let current = client::chosen(&self.databases, &request, database).await?;
         let format = self.format.of(&request);
         let label = client::label(&self.databases, &request, &current);
-        CallFacts::admit(request.caller(), current.database(), subject.text()).await?;
-        CallFacts::runs(request.caller());
+        let call = Call::of(&request);
+        call.admit(current.database(), subject.text()).await?;
+        call.runs();
         let shown = |error| format.error(client::labelled(&label, error));
         let text = self.text_of(subject, &current, &request).await;
         let text = text.map_err(shown)?;
@@ -130,10 +132,8 @@ impl ToolHandler for IndexAdvice {
             Ok(Some(outcome)) => {
                 let text = format!("{label}{}", outcome.text(format));
                 let rows = outcome.advised.len() as u64;
-                if let Some(facts) = CallFacts::of(&request) {
-                    facts.set_rows(rows);
-                    facts.count(rows, text.len());
-                }
+                call.set_rows(rows);
+                call.count(rows, text.len());
                 Ok(ToolResult::text(text))
             }
             Ok(None) => Err(shown(Reported::new(NO_PLAN).into())),
@@ -175,7 +175,7 @@ async fn advise(
     text: &str,
     request: &ToolRequest,
 ) -> Result<Option<Outcome>, QueryError> {
-    let call = CallFacts::context(request.caller());
+    let call = Call::of(request).context();
     let checked = PlannedText::new(current.database(), text, call)?;
     if Planned::of(checked.text()) != Planned::From(0) {
         return Ok(None);
@@ -286,9 +286,7 @@ fn sorted(trial: &Trial, candidates: &[Candidate], fallen: Vec<Fallen>) -> Outco
 
 /// Describes an error of the statement.
 async fn failed(current: &Current, text: &str, error: &QueryError, request: &ToolRequest) -> Error {
-    if let Some(facts) = CallFacts::of(request) {
-        facts.set_error(error);
-    }
+    Call::of(request).set_error(error);
     if let QueryError::Row(DriverError::Oversized { .. }) = error {
         return Reported::new(LONG_PLAN).into();
     }

@@ -21,7 +21,7 @@ use crate::{
     definition::Definition,
     kind::Checked,
     pack::statement,
-    tool::{AnswerError, Call, SqlTool},
+    tool::{AnswerError, SqlTool, ToolCall},
 };
 
 /// Time for one check.
@@ -120,7 +120,7 @@ impl HealthChecks {
     pub(super) async fn answer(
         &self,
         tool: &SqlTool,
-        call: &Call<'_>,
+        call: &ToolCall<'_>,
         values: Vec<Option<Checked>>,
     ) -> Result<ToolResult, AnswerError> {
         let begin = Instant::now();
@@ -157,7 +157,7 @@ impl HealthChecks {
     async fn run(
         &self,
         name: &str,
-        call: &Call<'_>,
+        call: &ToolCall<'_>,
         schema: &[Option<Checked>],
         left: Duration,
     ) -> Result<Vec<Row>, String> {
@@ -188,7 +188,7 @@ pub(super) fn definition((name, text): (&str, &str)) -> Option<Arc<Definition>> 
 }
 
 /// Says in one sentence why a check has no rows, and what helps.
-fn reason(error: &QueryError, call: &Call<'_>, elapsed: Duration) -> String {
+fn reason(error: &QueryError, call: &ToolCall<'_>, elapsed: Duration) -> String {
     match error {
         QueryError::Silent => late(elapsed),
         QueryError::Failed { report, .. } => match &*report.sqlstate {

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use futures_util::TryStreamExt as _;
 use serde_json::json;
-use ziggurat_answers::{
-    CallFacts, CallFormat, CallLimits, Fence, Left, Table, write_cut_note, write_scalar,
+use ziggurat_answers::{CallFormat, Fence, Table, write_cut_note, write_scalar};
+use ziggurat_calls::{
+    Call,
+    limits::{Left, Refused},
 };
-use ziggurat_calls::limits::Refused;
 use ziggurat_mcp::{Reported, Schema, Structure, Text, ToolResult};
 use ziggurat_postgres::{
     error::QueryError,
@@ -30,8 +31,7 @@ pub(crate) struct Answer<'a> {
     pub(super) definition: &'a Definition,
     pub(super) max_bytes: usize,
     pub(super) format: CallFormat,
-    pub(super) limits: CallLimits,
-    pub(super) facts: Option<&'a CallFacts>,
+    pub(super) call: &'a Call,
     /// The line before the text, with its line break; empty for none.
     pub(super) label: &'a str,
     pub(super) is_structured: bool,
@@ -80,18 +80,14 @@ impl Answer<'_> {
 
     fn write(&self, mut found: Found) -> Result<ToolResult, AnswerError> {
         let count = found.changed.unwrap_or(found.rows.len() as u64);
-        if let Some(facts) = self.facts {
-            facts.set_rows(count);
-        }
+        self.call.set_rows(count);
         let mut text = if found.rows.is_empty() {
             self.empty(&found)
         } else {
             self.text(&mut found)?
         };
         text.insert_str(0, self.label);
-        if let Some(facts) = self.facts {
-            facts.count(found.rows.len() as u64, text.len());
-        }
+        self.call.count(found.rows.len() as u64, text.len());
         let structure = self.is_structured.then(|| self.structure(&found));
         let structure = structure.transpose()?.flatten();
         Ok(ToolResult::text(text).with_structure(structure))
@@ -396,7 +392,7 @@ impl Kept {
             rows: Vec::new(),
             bytes: 0,
             max_bytes: answer.max_bytes,
-            left: answer.limits.left(),
+            left: answer.call.left(),
             used_up: None,
             is_cut: false,
         }

@@ -35,15 +35,15 @@ fn a_dropped_caller_comes_back_with_no_more_rows_than_before() {
         for number in 0..64 {
             let (name, before) = (name(number), 10 - 2 * round);
             let allowance = of(&limits, user(&name));
-            let left = allowance.rows_left().expect("a limit");
+            let left = allowance.left().rows.expect("a limit");
             assert!(left <= before, "{left} in round {round}");
             allowance.rows(2);
         }
     }
     assert!(of(&limits, user("new")).day().is_err());
     clock.advance(DAY);
-    assert_eq!(of(&limits, user("new")).rows_left(), Some(10));
-    assert_eq!(of(&limits, user("another")).rows_left(), Some(10));
+    assert_eq!(of(&limits, user("new")).left().rows, Some(10));
+    assert_eq!(of(&limits, user("another")).left().rows, Some(10));
 }
 
 #[test]
@@ -78,14 +78,14 @@ fn those_that_have_used_least_go_first_and_of_them_the_oldest() {
     let _ = of(&limits, user(&name(0)));
     assert_eq!(limits.callers().len(), 16);
     assert_eq!(
-        of(&limits, BOB).rows_left(),
+        of(&limits, BOB).left().rows,
         Some(10),
         "an unused allowance went"
     );
     let has = |caller: CallerId<'_>| limits.callers().has(caller.digest());
     assert!(has(ALICE) && has(user(&name(0))) && has(user(&name(2))));
     assert!(!has(user(&name(1))));
-    assert_eq!(of(&limits, ALICE).rows_left(), Some(10 - USED));
+    assert_eq!(of(&limits, ALICE).left().rows, Some(10 - USED));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn rows_that_are_not_limited_take_nothing_from_new_callers() {
     for number in 0..100 {
         let _ = of(&limits, user(&name(number)));
     }
-    assert_eq!(of(&limits, user("new")).rows_left(), Some(10));
+    assert_eq!(of(&limits, user("new")).left().rows, Some(10));
 }
 
 #[tokio::test]
@@ -110,15 +110,15 @@ async fn callers_with_running_calls_stay_and_new_ones_share_an_allowance() {
     for number in 0..10 {
         let name = name(number);
         let allowance = of(&limits, user(&name));
-        assert_eq!(allowance.rows_left(), Some(10 - number as u64));
+        assert_eq!(allowance.left().rows, Some(10 - number as u64));
         allowance.rows(1);
     }
     assert!(of(&limits, user("new")).day().is_err());
     assert!(of(&limits, BOB).statement(Duration::ZERO).await.is_err());
     alice.rows(3);
-    assert_eq!(of(&limits, ALICE).rows_left(), Some(7));
+    assert_eq!(of(&limits, ALICE).left().rows, Some(7));
     drop((alice, permit));
-    assert_eq!(of(&limits, user("new")).rows_left(), Some(10));
+    assert_eq!(of(&limits, user("new")).left().rows, Some(10));
 }
 
 #[test]

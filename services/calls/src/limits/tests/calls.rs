@@ -50,7 +50,7 @@ fn callers_are_independent_and_kinds_share_no_name() {
         CallerId::User(""),
     ] {
         assert_eq!(of(&limits, caller).call(), Ok(()), "{caller:?}");
-        assert_eq!(of(&limits, caller).rows_left(), Some(10), "{caller:?}");
+        assert_eq!(of(&limits, caller).left().rows, Some(10), "{caller:?}");
         of(&limits, caller).rows(10);
     }
     // Another client of the same subject is the same caller.
@@ -120,8 +120,8 @@ fn limits_with_other_settings_count_together_and_each_keeps_its_own() {
     // Half of a minute is used, which is one of two calls.
     assert_eq!(of(&new, ALICE).call(), Ok(()));
     assert!(of(&new, ALICE).call().is_err());
-    assert_eq!(of(&new, ALICE).rows_left(), Some(17));
-    assert_eq!(of(&old, ALICE).rows_left(), Some(7));
+    assert_eq!(of(&new, ALICE).left().rows, Some(17));
+    assert_eq!(of(&old, ALICE).left().rows, Some(7));
     assert_eq!(new.usage_since_last().len(), 1);
     let none = old.with_settings(Settings::default());
     assert!(none.of(&ALICE).is_none() && old.of(&ALICE).is_some());

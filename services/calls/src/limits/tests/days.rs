@@ -20,11 +20,11 @@ fn rows_of_a_day_are_refused_at_the_limit() {
     for (rows, left) in [(0, 100), (99, 1)] {
         allowance.rows(rows);
         assert_eq!(allowance.day(), Ok(()), "{rows}");
-        assert_eq!(of(&limits, ALICE).rows_left(), Some(left));
+        assert_eq!(of(&limits, ALICE).left().rows, Some(left));
     }
     for rows in [1, 5] {
         allowance.rows(rows);
-        assert_eq!(of(&limits, ALICE).rows_left(), Some(0));
+        assert_eq!(of(&limits, ALICE).left().rows, Some(0));
         let refused = of(&limits, ALICE).day().expect_err("used up");
         let sentence = "The allowance of rows for today is used up. It starts anew at 00:00 UTC.";
         assert_eq!(refused.to_string(), sentence);
@@ -40,7 +40,7 @@ fn bytes_of_a_day_are_refused_at_the_limit() {
     let allowance = of(&limits, ALICE);
     allowance.bytes(99);
     allowance.rows(200);
-    assert_eq!((allowance.day(), allowance.bytes_left()), (Ok(()), Some(1)));
+    assert_eq!((allowance.day(), allowance.left().bytes), (Ok(()), Some(1)));
     allowance.bytes(1);
     let refused = of(&limits, ALICE).day().expect_err("used up");
     let sentence = "The allowance of bytes for today is used up. It starts anew at 00:00 UTC.";
@@ -61,13 +61,13 @@ fn a_day_ends_at_midnight_also_for_calls_that_run() {
     let refused = running.day().expect_err("a nanosecond before midnight");
     assert_eq!(refused.retry_after_seconds(), Some(1));
     clock.advance(Duration::from_nanos(1));
-    assert_eq!((running.day(), running.rows_left()), (Ok(()), Some(10)));
+    assert_eq!((running.day(), running.left().rows), (Ok(()), Some(10)));
     running.rows(4);
     running.bytes(7);
-    assert_eq!(of(&limits, ALICE).rows_left(), Some(6));
-    assert_eq!(of(&limits, ALICE).bytes_left(), Some(3));
+    assert_eq!(of(&limits, ALICE).left().rows, Some(6));
+    assert_eq!(of(&limits, ALICE).left().bytes, Some(3));
     clock.advance(DAY);
-    assert_eq!(of(&limits, ALICE).bytes_left(), Some(10));
+    assert_eq!(of(&limits, ALICE).left().bytes, Some(10));
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn replaced_limits_keep_the_rows_of_the_day() {
     of(&limits, ALICE).rows(10);
     of(&limits, ALICE).bytes(50);
     limits.replace(for_all("rows_per_day: 20, bytes_per_day: 60"));
-    assert_eq!(of(&limits, ALICE).rows_left(), Some(10));
-    assert_eq!(of(&limits, ALICE).bytes_left(), Some(10));
+    assert_eq!(of(&limits, ALICE).left().rows, Some(10));
+    assert_eq!(of(&limits, ALICE).left().bytes, Some(10));
     limits.replace(for_all("rows_per_day: 5"));
     assert!(of(&limits, ALICE).day().is_err());
 }
@@ -95,14 +95,14 @@ fn replicas_add_up_what_they_have_sent() {
     let report = one.usage_since_last();
     assert_eq!(report, [usage(20_000, 30, 40)]);
     two.add(report);
-    assert_eq!(of(&two, ALICE).rows_left(), Some(70));
+    assert_eq!(of(&two, ALICE).left().rows, Some(70));
     of(&two, ALICE).rows(70);
     // What another replica has sent is not reported again.
     let report = two.usage_since_last();
     assert_eq!(report, [usage(20_000, 70, 0)]);
     one.add(report);
     assert!(of(&one, ALICE).day().is_err());
-    assert_eq!(of(&one, ALICE).bytes_left(), Some(60));
+    assert_eq!(of(&one, ALICE).left().bytes, Some(60));
     assert_eq!(
         (one.usage_since_last(), two.usage_since_last()),
         (vec![], vec![])
@@ -111,9 +111,9 @@ fn replicas_add_up_what_they_have_sent() {
     of(&one, ALICE).rows(10);
     // A report that comes after midnight, and one of a clock that is fast.
     one.add([usage(20_000, 50, 50), usage(20_002, 50, 50)]);
-    assert_eq!(of(&one, ALICE).rows_left(), Some(90));
+    assert_eq!(of(&one, ALICE).left().rows, Some(90));
     one.add([usage(20_001, 50, 50)]);
-    assert_eq!(of(&one, ALICE).rows_left(), Some(40));
+    assert_eq!(of(&one, ALICE).left().rows, Some(40));
 }
 
 #[test]
@@ -146,7 +146,7 @@ proptest! {
                 bytes += answer.1;
                 largest = largest.max(answer.0).max(answer.1);
             }
-            prop_assert_eq!(allowance.rows_left(), Some(limit.saturating_sub(rows)));
+            prop_assert_eq!(allowance.left().rows, Some(limit.saturating_sub(rows)));
             prop_assert!(rows.max(bytes) < limit + largest.max(1));
         }
     }
@@ -161,7 +161,7 @@ proptest! {
         for answer in answers {
             let allowance = of(&limits, ALICE);
             for _ in 0..answer {
-                if allowance.rows_left() == Some(0) {
+                if allowance.left().rows == Some(0) {
                     break;
                 }
                 allowance.rows(1);

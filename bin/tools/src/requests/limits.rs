@@ -11,23 +11,12 @@ use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use ziggurat_calls::limits::{Allowance, Refused};
 use ziggurat_http::Refusal;
 use ziggurat_layers::reject::{ErrorString, Render};
-use ziggurat_telemetry::Metrics;
-use ziggurat_tokens::LocalCaller;
 
-use crate::{callers::allowance, current::CurrentCatalogue, open_paths::is_open};
+use crate::{open_paths::is_open, requests::Door};
 
-/// Applies the limits of callers to requests.
-#[derive(Clone)]
-pub(crate) struct RequestLimits {
-    pub(crate) catalogue: CurrentCatalogue,
-    pub(crate) metrics: Metrics,
-    /// The caller without an identity.
-    pub(crate) local: LocalCaller,
-}
+// === impl Door ===
 
-// === impl RequestLimits ===
-
-impl RequestLimits {
+impl Door {
     /// Finds the allowance of the caller, which the response announces, and lets its call see the
     /// catalogue with these limits. A caller that goes on with calls although many were refused is
     /// refused before its request is read. Requests for open paths have no allowance.
@@ -36,8 +25,10 @@ impl RequestLimits {
         request: &mut http::Request<B>,
     ) -> Result<impl FnOnce(Response) -> Response + use<B>, Box<Response>> {
         let catalogue = self.catalogue.of(request.extensions());
-        let identity = request.extensions().get();
-        let allowance = allowance(&catalogue.limits, identity, &self.local)
+        let allowance = self
+            .caller(request.extensions(), |caller| {
+                caller.allowance(&catalogue.limits)
+            })
             .filter(|_| !is_open(request.uri().path()));
         if let Some(allowance) = &allowance {
             if let Some(refused) = allowance.flooding() {
@@ -74,7 +65,11 @@ impl RequestLimits {
     }
 
     fn refusal<R: Render<Body> + Default>(&self, refused: Refused) -> Response {
-        self.metrics.limit_reached(refused.key());
+        self.catalogue
+            .get()
+            .calls
+            .metrics
+            .limit_reached(refused.key());
         let status = StatusCode::TOO_MANY_REQUESTS;
         let refusal = Refusal::<R>::new(status, "too_many_requests", "Too many requests");
         let mut response = refusal.into_response();
