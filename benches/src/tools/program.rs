@@ -139,9 +139,9 @@ impl Home {
     }
 }
 
-/// Builds a program as for a release, and returns its path.
+/// Builds a program as for a package, and returns its path.
 pub(crate) fn build(name: &str) -> PathBuf {
-    build_as("release", name, name)
+    build_as("dist", name, name)
 }
 
 /// Builds a program with a separate profile; its name differs from its package's.
