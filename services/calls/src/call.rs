@@ -666,3 +666,6 @@ impl ErrorReason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

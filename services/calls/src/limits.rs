@@ -97,7 +97,7 @@ mod refused;
 mod registry;
 mod settings;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod usage;
 
 pub use self::{

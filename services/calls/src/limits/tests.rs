@@ -47,7 +47,7 @@ fn settings(limits: &str) -> Settings {
 }
 
 /// Returns settings with the same limits for all callers.
-fn for_all(limits: &str) -> Settings {
+pub(crate) fn for_all(limits: &str) -> Settings {
     settings(&format!("callers: [{{for: {{everyone: true}}, {limits}}}]"))
 }
 
