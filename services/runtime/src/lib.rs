@@ -30,6 +30,7 @@ pub mod open_files;
 pub mod password_file;
 mod places;
 pub mod private_file;
+mod problem;
 pub mod redact;
 pub mod retry_after;
 mod secret;
@@ -45,5 +46,6 @@ pub use self::{
     environment::Environment,
     lock::lock,
     places::Places,
+    problem::Problem,
     secret::Secret,
 };

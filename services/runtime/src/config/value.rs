@@ -477,7 +477,7 @@ fn out_of<T: Number>(range: &RangeInclusive<T>, is_above: bool) -> String {
 ///
 /// # Errors
 /// Names the first variable that is not set.
-fn expand<'a>(text: &'a str, environment: &Environment) -> Result<Cow<'a, str>, String> {
+fn expand<'a>(text: &'a str, environment: &Environment) -> Result<Cow<'a, str>, &'a str> {
     let mut expanded = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -496,7 +496,7 @@ fn expand<'a>(text: &'a str, environment: &Environment) -> Result<Cow<'a, str>, 
             continue;
         };
         let name = &after[..end];
-        expanded.push_str(environment.get(name).ok_or_else(|| name.to_owned())?);
+        expanded.push_str(environment.get(name).ok_or(name)?);
         rest = &after[end + 1..];
     }
     if rest.len() == text.len() {
@@ -539,7 +539,7 @@ mod tests {
             ("${A}${D}${C}", Err("D")),
         ] {
             let expanded = expand(text, &environment);
-            let expanded = expanded.as_deref().map_err(String::as_str);
+            let expanded = expanded.as_deref().map_err(|name| *name);
             assert_eq!(expanded, expected, "{text}");
         }
     }

@@ -1,5 +1,6 @@
 //! Log levels and format.
 
+use thiserror::Error;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// The levels by name.
@@ -73,6 +74,11 @@ struct Filter {
     named: Vec<(String, LevelFilter)>,
 }
 
+/// A text that is not one of these words.
+#[derive(Debug, Error)]
+#[error("is none of {}", .0.join(", "))]
+struct UnknownWord(Vec<&'static str>);
+
 /// Variables, and a warning for each invalid one.
 struct Variables<G> {
     get: G,
@@ -85,13 +91,11 @@ impl RawLog {
     /// Returns the invalid keys, each with its error.
     pub fn problems(&self) -> impl Iterator<Item = (&'static str, String)> {
         let level = self.level.as_deref().map(Filter::parse);
-        let level = level.and_then(Result::err);
         let format = self.format.as_deref().map(|text| one_of(&FORMATS, text));
-        let format = format.and_then(Result::err);
-        let level = level.map(|problem| ("log.level", problem));
-        level
-            .into_iter()
-            .chain(format.map(|problem| ("log.format", problem)))
+        let level = level.and_then(Result::err).map(|it| ("log.level", it));
+        let format = format.and_then(Result::err).map(|it| ("log.format", it));
+        let found = level.into_iter().chain(format);
+        found.map(|(key, problem)| (key, problem.to_string()))
     }
 }
 
@@ -198,7 +202,7 @@ impl Part {
 
 impl Filter {
     /// Parses `level`, or a comma-separated list of `level` and `target=level`.
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, UnknownWord> {
         let mut filter = Self::default();
         let items = text.split(',').map(str::trim);
         for item in items.filter(|item| !item.is_empty()) {
@@ -227,27 +231,21 @@ impl<'a, G: FnMut(&'static str) -> Option<&'a str>> Variables<G> {
     fn read<T>(
         &mut self,
         name: &'static str,
-        parse: impl Fn(&str) -> Result<T, String>,
+        parse: impl Fn(&str) -> Result<T, UnknownWord>,
     ) -> Option<T> {
         let value = parse((self.get)(name)?);
-        value
-            .map_err(|problem| {
-                self.warnings
-                    .push(format!("{name} is ignored: it {problem}"));
-            })
-            .ok()
+        let warned = value.map_err(|problem| format!("{name} is ignored: it {problem}"));
+        warned.map_err(|warning| self.warnings.push(warning)).ok()
     }
 }
 
 /// Finds a value by its name, ignoring case.
-fn one_of<T: Copy>(choices: &[(&str, T)], text: &str) -> Result<T, String> {
+fn one_of<T: Copy>(choices: &[(&'static str, T)], text: &str) -> Result<T, UnknownWord> {
     let found = choices
         .iter()
         .find(|(name, _)| text.eq_ignore_ascii_case(name));
-    found.map(|(_, value)| *value).ok_or_else(|| {
-        let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-        format!("is none of {}", names.join(", "))
-    })
+    let unknown = || UnknownWord(choices.iter().map(|(name, _)| *name).collect());
+    found.map(|(_, value)| *value).ok_or_else(unknown)
 }
 
 #[cfg(test)]
