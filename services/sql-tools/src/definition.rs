@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_yaml::Value as Yaml;
 use ziggurat_postgres::database::{Database, MAX_ROWS};
-use ziggurat_runtime::duration;
+use ziggurat_runtime::{Problem, causes, duration};
 use ziggurat_sql::{Policy, Refusal};
 use ziggurat_tokens::LocalCaller;
 
@@ -121,7 +121,7 @@ impl Definition {
             duration::parse(&text)
                 .ok()
                 .filter(|timeout| !timeout.is_zero())
-                .ok_or_else(|| "timeout is not a duration such as 5s".to_owned())
+                .ok_or(Problem::from("timeout is not a duration such as 5s"))
         });
         let timeout = problems.take(timeout.transpose());
         problems.take(row_limit(raw.row_limit, known, environment));
@@ -228,8 +228,11 @@ fn statement(
         return None;
     }
     for text in statements(&template, parameters) {
-        if let Err(problem) = guard(&text, database, write.is_some()) {
-            problems.add(problem);
+        if let Err(refusal) = guard(&text, database, write.is_some()) {
+            problems.add(match refusal {
+                Refusal::Several => "statement holds more than one statement".to_owned(),
+                refusal => refusal.to_string(),
+            });
             return None;
         }
     }
@@ -257,34 +260,27 @@ fn statements(template: &Template, parameters: &[Parameter]) -> Vec<String> {
     (0..count).map(one).collect()
 }
 
-fn guard(text: &str, database: Option<&Arc<Database>>, writes: bool) -> Result<(), String> {
+fn guard(text: &str, database: Option<&Arc<Database>>, writes: bool) -> Result<(), Refusal> {
     let policy = if writes {
         Policy::writable()
     } else {
         Policy::read_only()
     };
     let dangerous = database.is_some_and(|it| it.allows_dangerous_functions());
-    let several = || "statement holds more than one statement".to_owned();
-    match policy.with_dangerous_functions(dangerous).check(text) {
-        Err(Refusal::Several) => Err(several()),
-        Err(refusal) => Err(refusal.to_string()),
-        Ok(shape) if shape.is_several() => Err(several()),
-        Ok(shape) if shape.copies_through_the_client() => Err(Refusal::Copy.to_string()),
-        Ok(_) => Ok(()),
+    match policy.with_dangerous_functions(dangerous).check(text)? {
+        shape if shape.is_several() => Err(Refusal::Several),
+        shape if shape.copies_through_the_client() => Err(Refusal::Copy),
+        _ => Ok(()),
     }
 }
 
-fn name(name: Option<String>, environment: &Environment) -> Result<String, String> {
-    let name = name
-        .filter(|name| !name.trim().is_empty())
-        .ok_or("name is required")?;
-    if !is_name(&name) {
-        return Err(format!("invalid tool name: {name}"));
+fn name(name: Option<String>, environment: &Environment) -> Result<String, Problem> {
+    let name = name.filter(|name| !name.trim().is_empty());
+    match name.ok_or(Problem::Missing("name"))? {
+        name if !is_name(&name) => Err(Problem::Invalid("tool name", name)),
+        name if environment.tools.contains(&name) => Err(Problem::Duplicate("tool name", name)),
+        name => Ok(name),
     }
-    if environment.tools.contains(&name) {
-        return Err(format!("duplicate tool name: {name}"));
-    }
-    Ok(name)
 }
 
 /// Returns whether a text is a name of a tool or a parameter.
@@ -295,14 +291,11 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(is_word)
 }
 
-fn description(text: Option<String>) -> Result<String, String> {
-    let text = text
-        .filter(|text| !text.trim().is_empty())
-        .ok_or("description is required")?;
+fn description(text: Option<String>) -> Result<String, Problem> {
+    let text = text.filter(|text| !text.trim().is_empty());
+    let text = text.ok_or(Problem::Missing("description"))?;
     if text.chars().count() > MAX_DESCRIPTION {
-        return Err(format!(
-            "description is longer than {MAX_DESCRIPTION} characters"
-        ));
+        return Err(Problem::TooLong("description", MAX_DESCRIPTION));
     }
     Ok(text)
 }
@@ -311,7 +304,7 @@ fn row_limit(
     rows: Option<u32>,
     database: Option<&Arc<Database>>,
     environment: &Environment,
-) -> Result<(), String> {
+) -> Result<(), Problem> {
     let limits = match database {
         Some(database) => vec![database.row_limit()],
         None => environment
@@ -324,39 +317,39 @@ fn row_limit(
     if rows.is_none_or(|rows| (1..=most).contains(&rows)) {
         Ok(())
     } else {
-        Err(format!("row_limit is not from 1 to {most}"))
+        Err(format!("row_limit is not from 1 to {most}").into())
     }
 }
 
-fn may_write(name: Option<&str>, database: Option<&Arc<Database>>) -> Result<(), String> {
+fn may_write(name: Option<&str>, database: Option<&Arc<Database>>) -> Result<(), Problem> {
     match (name, database) {
-        (None, _) => Err("write needs a database".to_owned()),
+        (None, _) => Err("write needs a database".into()),
         (Some(name), Some(database)) if !database.allows_writes() => {
-            Err(format!("database '{name}' does not allow writes"))
+            Err(format!("database '{name}' does not allow writes").into())
         }
         _ => Ok(()),
     }
 }
 
-fn always_confirms(confirm: Option<&str>) -> Result<bool, String> {
+fn always_confirms(confirm: Option<&str>) -> Result<bool, Problem> {
     match confirm {
         None | Some("ask") => Ok(false),
         Some("always") => Ok(true),
-        Some(other) => Err(format!("invalid confirm: {other}")),
+        Some(other) => Err(Problem::Invalid("confirm", other.to_owned())),
     }
 }
 
 // === impl Shape ===
 
 impl Shape {
-    fn read(name: Option<&str>) -> Result<Self, String> {
+    fn read(name: Option<&str>) -> Result<Self, Problem> {
         match name.unwrap_or("rows") {
             "rows" => Ok(Self::Rows),
             "value" => Ok(Self::Value),
             "record" => Ok(Self::Record),
             "json" => Ok(Self::Json),
             "markdown" => Ok(Self::Markdown),
-            other => Err(format!("invalid result: {other}")),
+            other => Err(Problem::Invalid("result", other.to_owned())),
         }
     }
 }
@@ -368,8 +361,8 @@ impl Problems {
         self.0.push((None, problem));
     }
 
-    fn take<T>(&mut self, read: Result<T, String>) -> Option<T> {
-        read.map_err(|problem| self.add(problem)).ok()
+    fn take<T>(&mut self, read: Result<T, Problem>) -> Option<T> {
+        read.map_err(|problem| self.add(causes(&problem))).ok()
     }
 
     /// Returns the problems of the tool at a position of the list.

@@ -13,6 +13,7 @@ use std::fmt::Display;
 use jiff::{Timestamp, civil::Date};
 use regex::Regex;
 use serde_json::{Value as Json, value::RawValue};
+use ziggurat_runtime::Problem;
 
 use crate::decimal::Decimal;
 
@@ -108,7 +109,7 @@ impl Kind {
     /// Checks a value in JSON.
     pub(crate) fn check(&self, json: &str) -> Result<Checked, Wrong> {
         match self {
-            Self::Scalar(scalar) => scalar.check(json).map(Checked::Text).map_err(Wrong::of),
+            Self::Scalar(scalar) => scalar.check(json).map(Checked::Text),
             Self::List(list) => list.check(json).map(Checked::Texts),
             Self::Identifier(allowed) => {
                 let name: Option<String> = serde_json::from_str(json).ok();
@@ -134,17 +135,15 @@ impl Kind {
 
 impl List {
     fn check(&self, json: &str) -> Result<Vec<String>, Wrong> {
-        let items: Vec<&RawValue> =
-            serde_json::from_str(json).map_err(|_| Wrong::of("a list".to_owned()))?;
+        let items: Vec<&RawValue> = serde_json::from_str(json).map_err(|_| Wrong::of("a list"))?;
         if !self.length.holds(&items.len()) {
             let (min, max) = self.extent();
             return Err(Wrong::of(format!("a list of {min} to {max} values")));
         }
         let each = items.iter().enumerate().map(|(index, item)| {
-            self.items.check(item.get()).map_err(|expected| Wrong {
-                expected,
-                item: Some(index + 1),
-            })
+            let checked = self.items.check(item.get());
+            let item = Some(index + 1);
+            checked.map_err(|wrong| Wrong { item, ..wrong })
         });
         each.collect()
     }
@@ -159,8 +158,8 @@ impl List {
 // === impl Scalar ===
 
 impl Scalar {
-    /// Checks a value in JSON, and returns the text for PostgreSQL, or what the value must be.
-    pub(crate) fn check(&self, json: &str) -> Result<String, String> {
+    /// Checks a value in JSON, and returns the text for PostgreSQL.
+    pub(crate) fn check(&self, json: &str) -> Result<String, Wrong> {
         let text = || serde_json::from_str::<String>(json).ok();
         let checked = match self {
             Self::Text(rules) => return rules.check(text()),
@@ -195,7 +194,7 @@ impl Scalar {
                 fits.then(|| json.to_owned())
             }
         };
-        checked.ok_or_else(|| self.expected(json))
+        checked.ok_or_else(|| Wrong::of(self.expected(json)))
     }
 
     /// Returns what a value must be, if it is not this one.
@@ -244,21 +243,21 @@ impl Scalar {
 // === impl TextRules ===
 
 impl TextRules {
-    fn check(&self, text: Option<String>) -> Result<String, String> {
-        let text = text.ok_or_else(|| "a string".to_owned())?;
+    fn check(&self, text: Option<String>) -> Result<String, Wrong> {
+        let text = text.ok_or_else(|| Wrong::of("a string"))?;
         let (min, max) = (
             self.length.min.unwrap_or_default(),
             self.length.max.unwrap_or(MAX_CHARACTERS),
         );
         if !(min..=max).contains(&text.chars().count()) {
-            return Err(format!("a string of {min} to {max} characters"));
+            return Err(Wrong::of(format!("a string of {min} to {max} characters")));
         }
         if !self.allowed.is_empty() && !self.allowed.contains(&text) {
-            return Err(one_of(&self.allowed));
+            return Err(Wrong::of(one_of(&self.allowed)));
         }
         match &self.pattern {
             Some(pattern) if !pattern.anchored.is_match(&text) => {
-                Err(format!("a match of {}", pattern.written))
+                Err(Wrong::of(format!("a match of {}", pattern.written)))
             }
             _ => Ok(text),
         }
@@ -269,14 +268,14 @@ impl TextRules {
 
 impl Pattern {
     /// Compiles a pattern. It is compiled alone too, so that it cannot close the group around it.
-    pub(crate) fn new(written: &str) -> Result<Self, String> {
-        let cause = |error: regex::Error| {
+    pub(crate) fn new(written: &str) -> Result<Self, Problem> {
+        let invalid = |error: regex::Error| {
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default();
-            last.trim_start_matches("error: ").to_owned()
+            Problem::Invalid("pattern", last.trim_start_matches("error: ").to_owned())
         };
-        Regex::new(written).map_err(cause)?;
-        let anchored = Regex::new(&format!("^(?:{written})$")).map_err(cause)?;
+        Regex::new(written).map_err(invalid)?;
+        let anchored = Regex::new(&format!("^(?:{written})$")).map_err(invalid)?;
         let written = written.to_owned();
         Ok(Self { written, anchored })
     }
@@ -318,7 +317,8 @@ impl<T> Default for Range<T> {
 // === impl Wrong ===
 
 impl Wrong {
-    fn of(expected: String) -> Self {
+    fn of(expected: impl Into<String>) -> Self {
+        let expected = expected.into();
         Self {
             expected,
             item: None,

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use serde_yaml::Value as Yaml;
+use ziggurat_runtime::Problem;
 
 use crate::{
     definition::raw::{Keys, RawItems},
@@ -13,24 +14,20 @@ use crate::{
 const MAX_ENUM: usize = 200;
 
 /// Reads a type with its keys.
-pub(super) fn read(kind: &str, keys: &Keys) -> Result<Kind, String> {
+pub(super) fn read(kind: &str, keys: &Keys) -> Result<Kind, Problem> {
     match kind {
         "array" => {
             keys.only(kind, &["items", "min_items", "max_items"])?;
-            let items = keys.get("items").ok_or("items is required")?.clone();
-            let mut items: RawItems =
-                serde_yaml::from_value(items).map_err(|error| format!("items: {error}"))?;
-            let kind = items.kind.take().ok_or("items: type is required")?;
-            let items =
-                scalar(&kind, &items.keys()).map_err(|problem| format!("items: {problem}"))?;
+            let read = keys.get("items").ok_or(Problem::Missing("items"))?;
+            let items = items(read).map_err(|problem| problem.within("items"))?;
             let length = range(keys, "min_items", "max_items", size, "a number of values")?;
             Ok(Kind::List(List { items, length }))
         }
         "identifier" => {
             keys.only(kind, &["allowed"])?;
-            let allowed = strings(keys)?.ok_or("allowed is required")?;
+            let allowed = strings(keys)?.ok_or(Problem::Missing("allowed"))?;
             if allowed.iter().any(|it| it.is_empty() || it.contains('\0')) {
-                return Err("allowed holds what is no name".to_owned());
+                return Err("allowed holds what is no name".into());
             }
             Ok(Kind::Identifier(allowed))
         }
@@ -38,7 +35,13 @@ pub(super) fn read(kind: &str, keys: &Keys) -> Result<Kind, String> {
     }
 }
 
-fn scalar(kind: &str, keys: &Keys) -> Result<Scalar, String> {
+fn items(items: &Yaml) -> Result<Scalar, Problem> {
+    let mut items: RawItems = serde_yaml::from_value(items.clone())?;
+    let kind = items.kind.take().ok_or(Problem::Missing("type"))?;
+    scalar(&kind, &items.keys())
+}
+
+fn scalar(kind: &str, keys: &Keys) -> Result<Scalar, Problem> {
     let only = |known: &[&str]| keys.only(kind, known);
     match kind {
         "string" => {
@@ -61,9 +64,9 @@ fn scalar(kind: &str, keys: &Keys) -> Result<Scalar, String> {
         "boolean" => only(&[]).map(|()| Scalar::Boolean),
         "enum" => {
             only(&["allowed"])?;
-            let allowed = strings(keys)?.ok_or("allowed is required")?;
+            let allowed = strings(keys)?.ok_or(Problem::Missing("allowed"))?;
             if allowed.len() > MAX_ENUM {
-                return Err(format!("allowed has more than {MAX_ENUM} values"));
+                return Err(format!("allowed has more than {MAX_ENUM} values").into());
             }
             Ok(Scalar::Enum(allowed))
         }
@@ -85,24 +88,20 @@ fn scalar(kind: &str, keys: &Keys) -> Result<Scalar, String> {
                 max_bytes: range.max.unwrap_or(MAX_JSON_BYTES),
             })
         }
-        _ => Err(format!("unknown type: {kind}")),
+        _ => Err(format!("unknown type: {kind}").into()),
     }
 }
 
-fn text_rules(keys: &Keys) -> Result<TextRules, String> {
+fn text_rules(keys: &Keys) -> Result<TextRules, Problem> {
     let expected = "a number of characters";
     let length = range(keys, "min_length", "max_length", size, expected)?;
-    let pattern = match keys.get("pattern") {
-        Some(yaml) => {
-            let written = yaml.as_str().ok_or("pattern is not a string")?;
-            let pattern = Pattern::new(written);
-            Some(pattern.map_err(|cause| format!("invalid pattern: {cause}"))?)
-        }
-        None => None,
-    };
+    let pattern = keys.get("pattern").map(|yaml| {
+        let written = yaml.as_str().ok_or("pattern is not a string")?;
+        Pattern::new(written)
+    });
     Ok(TextRules {
         length,
-        pattern,
+        pattern: pattern.transpose()?,
         allowed: strings(keys)?.unwrap_or_default(),
     })
 }
@@ -131,12 +130,13 @@ impl FromChecked for jiff::Timestamp {
 }
 
 /// Reads the range of a type, with values of the type as its ends.
-fn checked_range<T>(keys: &Keys, scalar: &Scalar) -> Result<Range<T>, String>
+fn checked_range<T>(keys: &Keys, scalar: &Scalar) -> Result<Range<T>, Problem>
 where
     T: FromChecked + PartialOrd + Display,
 {
     let read = |yaml: &Yaml| T::from_checked(&scalar.check(&json(yaml)).ok()?);
-    let expected = scalar.check("{}").err().unwrap_or_default();
+    let expected = scalar.check("{}").err().map(|wrong| wrong.expected);
+    let expected = expected.unwrap_or_default();
     range(keys, "min", "max", read, short(&expected))
 }
 
@@ -146,11 +146,10 @@ fn range<T: PartialOrd + Display>(
     max_key: &str,
     read: impl Fn(&Yaml) -> Option<T>,
     expected: &str,
-) -> Result<Range<T>, String> {
+) -> Result<Range<T>, Problem> {
     let end = |key: &str| {
-        let end = keys
-            .get(key)
-            .map(|yaml| read(yaml).ok_or_else(|| format!("{key} is not {expected}")));
+        let wrong = || Problem::IsNot(key.to_owned(), expected.to_owned());
+        let end = keys.get(key).map(|yaml| read(yaml).ok_or_else(wrong));
         end.transpose()
     };
     let (min, max) = (end(min_key)?, end(max_key)?);
@@ -159,7 +158,7 @@ fn range<T: PartialOrd + Display>(
         .zip(max.as_ref())
         .is_some_and(|(min, max)| min > max)
     {
-        return Err(format!("{min_key} is above {max_key}"));
+        return Err(format!("{min_key} is above {max_key}").into());
     }
     Ok(Range { min, max })
 }
@@ -168,7 +167,7 @@ fn size(yaml: &Yaml) -> Option<usize> {
     yaml.as_u64()?.try_into().ok()
 }
 
-fn strings(keys: &Keys) -> Result<Option<Vec<String>>, String> {
+fn strings(keys: &Keys) -> Result<Option<Vec<String>>, Problem> {
     list(keys, |yaml| yaml.as_str().map(str::to_owned), "strings")
 }
 
@@ -177,14 +176,15 @@ fn list<T>(
     keys: &Keys,
     read: impl Fn(&Yaml) -> Option<T>,
     expected: &str,
-) -> Result<Option<Vec<T>>, String> {
+) -> Result<Option<Vec<T>>, Problem> {
     let Some(yaml) = keys.get("allowed") else {
         return Ok(None);
     };
     let values = yaml
         .as_sequence()
         .and_then(|values| values.iter().map(read).collect());
-    let values: Vec<T> = values.ok_or_else(|| format!("allowed is not a list of {expected}"))?;
+    let wrong = || Problem::IsNot("allowed".to_owned(), format!("a list of {expected}"));
+    let values: Vec<T> = values.ok_or_else(wrong)?;
     Ok((!values.is_empty()).then_some(values))
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use serde_yaml::Value as Yaml;
+use ziggurat_runtime::{Problem, causes};
 use ziggurat_tokens::is_claim_name;
 
 use crate::{
@@ -32,14 +33,14 @@ pub(super) fn read(entries: Vec<Yaml>, problems: &mut Problems) -> Option<Vec<Pa
             if seen.insert(parameter.name.clone()) {
                 Ok(parameter)
             } else {
-                Err("there is another of this name".to_owned())
+                Err("there is another of this name".into())
             }
         });
         match parameter {
             Ok(parameter) => parameters.push(parameter),
             Err(problem) => {
                 let name = named.unwrap_or_else(|| index.to_string());
-                let problem = format!("parameter '{name}': {problem}");
+                let problem = causes(&problem.within(format!("parameter '{name}'")));
                 problems.0.push((Some(index), problem));
             }
         }
@@ -47,30 +48,28 @@ pub(super) fn read(entries: Vec<Yaml>, problems: &mut Problems) -> Option<Vec<Pa
     (parameters.len() == count).then_some(parameters)
 }
 
-fn parameter(entry: Yaml) -> Result<Parameter, String> {
-    let mut raw: RawParameter = serde_yaml::from_value(entry).map_err(|error| error.to_string())?;
-    let name = raw.name.take().ok_or("name is required")?;
+fn parameter(entry: Yaml) -> Result<Parameter, Problem> {
+    let mut raw: RawParameter = serde_yaml::from_value(entry)?;
+    let name = raw.name.take().ok_or(Problem::Missing("name"))?;
     if !is_name(&name) {
-        return Err("invalid name".to_owned());
+        return Err("invalid name".into());
     }
     let too_long = |text: &String| text.chars().count() > MAX_DESCRIPTION;
     if raw.description.as_ref().is_some_and(too_long) {
-        return Err(format!(
-            "description is longer than {MAX_DESCRIPTION} characters"
-        ));
+        return Err(Problem::TooLong("description", MAX_DESCRIPTION));
     }
-    let kind = raw.kind.take().ok_or("type is required")?;
+    let kind = raw.kind.take().ok_or(Problem::Missing("type"))?;
     let keys = raw.keys();
     let takes_more =
         raw.default.is_some() || raw.required.is_some() || keys.get("allowed").is_some();
     if raw.from.is_some() && takes_more {
-        return Err("a bound parameter takes no default, allowed or required".to_owned());
+        return Err("a bound parameter takes no default, allowed or required".into());
     }
     let kind = kinds::read(&kind, &keys)?;
     let is_sensitive = raw.sensitive.unwrap_or(false);
     let filling = filling(&raw, &kind)?;
     if matches!((&filling, &kind), (Filling::Optional, Kind::Identifier(_))) {
-        return Err("an identifier is required or has a default".to_owned());
+        return Err("an identifier is required or has a default".into());
     }
     Ok(Parameter {
         name,
@@ -81,22 +80,25 @@ fn parameter(entry: Yaml) -> Result<Parameter, String> {
     })
 }
 
-fn filling(raw: &RawParameter, kind: &Kind) -> Result<Filling, String> {
+fn filling(raw: &RawParameter, kind: &Kind) -> Result<Filling, Problem> {
     if let Some(from) = &raw.from {
         return source(from, kind).map(Filling::Bound);
     }
     match (&raw.default, raw.required) {
-        (Some(_), Some(true)) => Err("a required parameter takes no default".to_owned()),
+        (Some(_), Some(true)) => Err("a required parameter takes no default".into()),
         (Some(default), _) => {
             let json = json(default);
             let value: Value = serde_json::from_str(&json).unwrap_or_default();
             if holds_nul(&json) {
-                return Err("default holds a NUL character".to_owned());
+                return Err("default holds a NUL character".into());
             }
             let checked = kind.check(&json).map_err(|wrong| {
                 let item = wrong.item.map(|item| format!(" (item {item})"));
                 let item = item.unwrap_or_default();
-                format!("default is not {}{item}", short(&wrong.expected))
+                Problem::IsNot(
+                    "default".to_owned(),
+                    short(&wrong.expected).to_owned() + &item,
+                )
             })?;
             Ok(Filling::Default(checked, value))
         }
@@ -105,34 +107,33 @@ fn filling(raw: &RawParameter, kind: &Kind) -> Result<Filling, String> {
     }
 }
 
-fn source(from: &Yaml, kind: &Kind) -> Result<Source, String> {
+fn source(from: &Yaml, kind: &Kind) -> Result<Source, Problem> {
     if from.is_mapping() {
         return claim(from);
     }
     match from.as_str() {
-        Some("role") => Err(
-            "from: role needs databases[].identity, which this version does not have".to_owned(),
-        ),
+        Some("role") => {
+            Err("from: role needs databases[].identity, which this version does not have".into())
+        }
         Some(name) => {
-            let source = Source::read(name).ok_or_else(|| format!("invalid from: {name}"))?;
+            let source =
+                Source::read(name).ok_or_else(|| Problem::Invalid("from", name.to_owned()))?;
             match kind {
-                Kind::List(_) => Err(format!("from: {name} does not apply to array")),
+                Kind::List(_) => Err(format!("from: {name} does not apply to array").into()),
                 _ => Ok(source),
             }
         }
-        None => Err(INVALID_FROM.to_owned()),
+        None => Err(INVALID_FROM.into()),
     }
 }
 
-fn claim(from: &Yaml) -> Result<Source, String> {
+fn claim(from: &Yaml) -> Result<Source, Problem> {
     let members = from.as_mapping().filter(|members| members.len() == 1);
     let name = members.and_then(|members| members.get("claim"));
     let name = name.and_then(Yaml::as_str).ok_or(INVALID_FROM)?;
     if !is_claim_name(name) {
-        return Err(format!(
-            "from: invalid name of a claim: {}",
-            name.escape_debug()
-        ));
+        let name = name.escape_debug();
+        return Err(format!("from: invalid name of a claim: {name}").into());
     }
     Ok(Source::Claim(name.into()))
 }

@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 use serde_yaml::Value as Yaml;
+use ziggurat_runtime::Problem;
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -111,9 +112,9 @@ impl Keys {
     }
 
     /// Refuses keys that a type does not have.
-    pub(super) fn only(&self, kind: &str, known: &[&str]) -> Result<(), String> {
+    pub(super) fn only(&self, kind: &str, known: &[&str]) -> Result<(), Problem> {
         match self.0.iter().find(|(name, _)| !known.contains(name)) {
-            Some((name, _)) => Err(format!("{name} does not apply to {kind}")),
+            Some((name, _)) => Err(format!("{name} does not apply to {kind}").into()),
             None => Ok(()),
         }
     }
