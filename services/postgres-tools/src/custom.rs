@@ -9,6 +9,7 @@
 //! use ziggurat_mcp::{Mcp, Resources, ServerInfo, Tools};
 //! use ziggurat_answers::ResultFormat;
 //! use ziggurat_postgres_tools::{custom::Definitions, prompts};
+//! use ziggurat_runtime::causes;
 //!
 //! let definitions = Definitions::read(r#"
 //! prompts:
@@ -40,7 +41,7 @@
 //! Mcp::new(&about, Tools::new(), resources, prompts)?;
 //!
 //! let error = Definitions::read("resources: [{name: Limits}]").expect_err("no URI");
-//! assert_eq!(error.to_string(), "validation failed: resource 0: uri is required");
+//! assert_eq!(causes(&error), "validation failed: resource 0: uri is required");
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -64,6 +65,7 @@ use thiserror::Error;
 use ziggurat_answers::ResultFormat;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::{Prompts, Resources};
+use ziggurat_runtime::Problem;
 use ziggurat_schema_tools::Glossary;
 use ziggurat_sql_tools::{Environment, SqlTools};
 
@@ -83,7 +85,7 @@ pub struct Definitions {
     tools: SqlTools,
 }
 
-/// The failure to read definitions.
+/// The failure to read definitions. Print it with its causes.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DefinitionsError {
@@ -100,8 +102,8 @@ pub enum DefinitionsError {
     #[error("the file cannot be parsed")]
     Parse(#[source] Box<dyn Error + Send + Sync>),
     /// A definition is invalid.
-    #[error("validation failed: {0}")]
-    Invalid(String),
+    #[error("validation failed")]
+    Invalid(#[from] Problem),
     /// Tools are invalid: all problems, each with its file and line.
     #[error("{}", .0.join("\n"))]
     Tools(Vec<String>),
@@ -159,9 +161,9 @@ impl Definitions {
             let entries = file.tools.take().unwrap_or_default();
             problems.extend(tools.read(&name, &yaml, entries, environment));
             let checked = file.check(&mut sections);
-            checked.map_err(|problem| DefinitionsError::Invalid(problem).within(&label))?;
+            checked.map_err(|problem| DefinitionsError::from(problem).within(&label))?;
         }
-        let definitions = sections.finish().map_err(DefinitionsError::Invalid)?;
+        let definitions = sections.finish()?;
         if !problems.is_empty() {
             return Err(DefinitionsError::Tools(problems));
         }

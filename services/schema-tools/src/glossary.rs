@@ -1,6 +1,7 @@
 //! The glossary: words of the business, and notes about tables and columns.
 
 use serde::Deserialize;
+use ziggurat_runtime::Problem;
 
 use crate::search_schema::name;
 
@@ -46,46 +47,44 @@ impl Glossary {
     ///
     /// # Errors
     ///
-    /// Fails with a message for the operator if an entry is not valid, or if there are too many.
-    pub fn read(entries: Vec<GlossaryEntry>) -> Result<Self, String> {
+    /// Fails if an entry is not valid, or if there are too many.
+    pub fn read(entries: Vec<GlossaryEntry>) -> Result<Self, Problem> {
         let mut glossary = Self::default();
         if entries.len() > MAX_ENTRIES {
-            return Err(format!("glossary: more than {MAX_ENTRIES} entries"));
+            return Err(format!("glossary: more than {MAX_ENTRIES} entries").into());
         }
         for (index, entry) in entries.into_iter().enumerate() {
             let added = glossary.add(entry);
-            added.map_err(|problem| format!("glossary {index}: {problem}"))?;
+            added.map_err(|problem| problem.within(format!("glossary {index}")))?;
         }
         glossary.notes.sort_unstable();
         Ok(glossary)
     }
 
-    fn add(&mut self, entry: GlossaryEntry) -> Result<(), String> {
+    fn add(&mut self, entry: GlossaryEntry) -> Result<(), Problem> {
         let text = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let note = text(entry.note).ok_or("note is required")?;
+        let note = text(entry.note).ok_or(Problem::Missing("note"))?;
         let database = text(entry.database);
         match (text(entry.term), text(entry.object)) {
             (Some(_), None) if database.is_some() => {
-                Err("a term is of all databases: remove database".to_owned())
+                Err("a term is of all databases: remove database".into())
             }
             (Some(term), None) => {
                 if self.terms.iter().any(|(known, _)| *known == term) {
-                    return Err(format!("duplicate term: {term}"));
+                    return Err(Problem::Duplicate("term", term));
                 }
                 self.terms.push((term, note));
                 Ok(())
             }
             (None, Some(object)) => {
                 let path = name::split(&object).filter(|path| matches!(path.len(), 2 | 3));
-                let path = path.ok_or_else(|| {
-                    format!(
-                        "invalid object \"{object}\" (must be schema.table or schema.table.column)"
-                    )
-                })?;
+                let expected = "schema.table or schema.table.column";
+                let invalid = || Problem::NotListed("object", object.clone(), expected);
+                let path = path.ok_or_else(invalid)?;
                 let database = database.unwrap_or_default();
                 let is_same = |known: &ObjectNote| known.path == path && known.database == database;
                 if self.notes.iter().any(is_same) {
-                    return Err(format!("duplicate object: {object}"));
+                    return Err(Problem::Duplicate("object", object));
                 }
                 self.notes.push(ObjectNote {
                     path,
@@ -95,7 +94,7 @@ impl Glossary {
                 });
                 Ok(())
             }
-            _ => Err("either term or object is required".to_owned()),
+            _ => Err(Problem::Missing("either term or object")),
         }
     }
 

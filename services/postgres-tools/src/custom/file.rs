@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_yaml::Value as Yaml;
 use ziggurat_mcp::{PromptArgument, ResourceDescriptor, Role, Template};
+use ziggurat_runtime::Problem;
 use ziggurat_schema_tools::{Glossary, GlossaryEntry};
 
 use crate::custom::{
@@ -91,16 +92,16 @@ struct RawResource {
 impl File {
     /// Adds the prompts, the resources and the glossary of the file, or returns the position and
     /// description of the first error.
-    pub(super) fn check(self, sections: &mut Sections) -> Result<(), String> {
+    pub(super) fn check(self, sections: &mut Sections) -> Result<(), Problem> {
         for (index, raw) in self.prompts.unwrap_or_default().into_iter().enumerate() {
             let prompt = raw.check(&mut sections.names);
-            let prompt = prompt.map_err(|problem| format!("prompt {index}: {problem}"))?;
-            sections.prompts.push(prompt);
+            let prompt = prompt.map_err(|problem| problem.within(format!("prompt {index}")));
+            sections.prompts.push(prompt?);
         }
         for (index, raw) in self.resources.unwrap_or_default().into_iter().enumerate() {
             let resource = raw.check(&mut sections.uris);
-            let resource = resource.map_err(|problem| format!("resource {index}: {problem}"))?;
-            sections.resources.push(resource);
+            let resource = resource.map_err(|problem| problem.within(format!("resource {index}")));
+            sections.resources.push(resource?);
         }
         sections.glossary.extend(self.glossary.unwrap_or_default());
         Ok(())
@@ -111,7 +112,7 @@ impl File {
 
 impl Sections {
     /// Makes the definitions without their tools.
-    pub(super) fn finish(self) -> Result<Definitions, String> {
+    pub(super) fn finish(self) -> Result<Definitions, Problem> {
         Ok(Definitions {
             prompts: self.prompts,
             resources: self.resources,
@@ -124,10 +125,10 @@ impl Sections {
 // === impl RawPrompt ===
 
 impl RawPrompt {
-    fn check(self, names: &mut HashSet<String>) -> Result<CustomPrompt, String> {
-        let name = non_blank(self.name).ok_or("name is required")?;
+    fn check(self, names: &mut HashSet<String>) -> Result<CustomPrompt, Problem> {
+        let name = non_blank(self.name).ok_or(Problem::Missing("name"))?;
         if !names.insert(name.clone()) {
-            return Err(format!("duplicate prompt name: {name}"));
+            return Err(Problem::Duplicate("prompt name", name));
         }
         let arguments = self.arguments.unwrap_or_default().into_iter();
         let arguments: Vec<_> = arguments
@@ -135,7 +136,7 @@ impl RawPrompt {
             .collect::<Result<_, _>>()?;
         let messages = self.messages.unwrap_or_default();
         if messages.is_empty() {
-            return Err("at least one message is required".to_owned());
+            return Err(Problem::Missing("at least one message"));
         }
         let messages = messages.into_iter().enumerate();
         let messages: Vec<_> = messages
@@ -145,7 +146,7 @@ impl RawPrompt {
             let is_declared = |name: &&str| arguments.iter().any(|known| known.name == *name);
             let mut names = template.names().filter(|name| is_name(name));
             if let Some(name) = names.find(|name| !is_declared(name)) {
-                return Err(format!("template references undefined argument: {name}"));
+                return Err(format!("template references undefined argument: {name}").into());
             }
         }
         Ok(CustomPrompt {
@@ -166,8 +167,8 @@ fn is_name(text: &str) -> bool {
 // === impl RawArgument ===
 
 impl RawArgument {
-    fn check(self) -> Result<PromptArgument, String> {
-        let name = non_blank(self.name).ok_or("argument name is required")?;
+    fn check(self) -> Result<PromptArgument, Problem> {
+        let name = non_blank(self.name).ok_or(Problem::Missing("argument name"))?;
         let description = self.description.unwrap_or_default();
         let argument = if self.required.unwrap_or_default() {
             PromptArgument::required(name, description)
@@ -177,10 +178,10 @@ impl RawArgument {
         match self.kind.as_deref() {
             None | Some("string") => Ok(argument),
             Some("boolean") => Ok(argument.boolean()),
-            Some(kind) => Err(format!(
-                "argument {}: invalid type \"{kind}\" (must be string or boolean)",
-                argument.name
-            )),
+            Some(kind) => Err(
+                Problem::NotListed("type", kind.to_owned(), "string or boolean")
+                    .within(format!("argument {}", argument.name)),
+            ),
         }
     }
 }
@@ -188,15 +189,15 @@ impl RawArgument {
 // === impl RawMessage ===
 
 impl RawMessage {
-    fn check(self, index: usize) -> Result<(Role, Content), String> {
+    fn check(self, index: usize) -> Result<(Role, Content), Problem> {
         let role = match self.role.as_deref().unwrap_or_default() {
             "user" => Role::User,
             "assistant" => Role::Assistant,
             "system" => Role::System,
             role => {
-                return Err(format!(
-                    "message {index}: invalid role \"{role}\" (must be user, assistant, or system)"
-                ));
+                let roles = "user, assistant, or system";
+                let problem = Problem::NotListed("role", role.to_owned(), roles);
+                return Err(problem.within(format!("message {index}")));
             }
         };
         let content = self.content.unwrap_or_default().check(index)?;
@@ -207,7 +208,7 @@ impl RawMessage {
 // === impl RawContent ===
 
 impl RawContent {
-    fn check(self, index: usize) -> Result<Content, String> {
+    fn check(self, index: usize) -> Result<Content, Problem> {
         match self.kind.as_deref().unwrap_or_default() {
             "text" => {
                 let text = non_blank(self.text).ok_or("text content requires 'text' field")?;
@@ -226,10 +227,11 @@ impl RawContent {
                     text: Template::new(self.text.unwrap_or_default()),
                 })
             }
-            kind => Err(format!(
-                "message {index}: invalid content type \"{kind}\" \
-                 (must be text, image, or resource)"
-            )),
+            kind => {
+                let kinds = "text, image, or resource";
+                let problem = Problem::NotListed("content type", kind.to_owned(), kinds);
+                Err(problem.within(format!("message {index}")))
+            }
         }
     }
 }
@@ -237,12 +239,12 @@ impl RawContent {
 // === impl RawResource ===
 
 impl RawResource {
-    fn check(self, uris: &mut HashSet<String>) -> Result<CustomResource, String> {
-        let uri = non_blank(self.uri).ok_or("uri is required")?;
-        let name = non_blank(self.name).ok_or("name is required")?;
-        let kind = non_blank(self.kind).ok_or("type is required")?;
+    fn check(self, uris: &mut HashSet<String>) -> Result<CustomResource, Problem> {
+        let uri = non_blank(self.uri).ok_or(Problem::Missing("uri"))?;
+        let name = non_blank(self.name).ok_or(Problem::Missing("name"))?;
+        let kind = non_blank(self.kind).ok_or(Problem::Missing("type"))?;
         if !uris.insert(uri.clone()) {
-            return Err(format!("duplicate resource URI: {uri}"));
+            return Err(Problem::Duplicate("resource URI", uri));
         }
         let (source, mime_type) = match kind.as_str() {
             "sql" => {
@@ -256,7 +258,7 @@ impl RawResource {
                 let mime_type = mime_type.unwrap_or_else(|| "application/json".to_owned());
                 (Source::Json(data.to_json()), mime_type)
             }
-            kind => return Err(format!("invalid type \"{kind}\" (must be sql or static)")),
+            _ => return Err(Problem::NotListed("type", kind, "sql or static")),
         };
         let description = self.description.unwrap_or_default();
         let about = ResourceDescriptor::new(uri, name, description).with_mime_type(mime_type);

@@ -171,7 +171,7 @@ impl Reader {
         };
         if self.sources.len() == MAX_FILES {
             let problem = format!("there are more than {MAX_FILES} files");
-            return Err(DefinitionsError::Invalid(problem));
+            return Err(DefinitionsError::Invalid(problem.into()));
         }
         let yaml = text(path);
         (&name, yaml.as_ref().ok()).hash(&mut self.hasher);
@@ -202,7 +202,7 @@ impl Reader {
         let within = |error: DefinitionsError| error.within(&format!("include {include}"));
         if depth > MAX_DEPTH {
             let problem = format!("files include each other more than {MAX_DEPTH} deep");
-            return Err(within(DefinitionsError::Invalid(problem)));
+            return Err(within(DefinitionsError::Invalid(problem.into())));
         }
         check_format(&path).map_err(within)?;
         // Watched also if it does not exist yet.
@@ -210,8 +210,8 @@ impl Reader {
         let real = path.canonicalize();
         let real = real.map_err(|error| within(DefinitionsError::Read(error)))?;
         if !real.starts_with(&self.root) {
-            let problem = "the path leaves the folder of the first file".to_owned();
-            return Err(within(DefinitionsError::Invalid(problem)));
+            let problem = "the path leaves the folder of the first file";
+            return Err(within(DefinitionsError::Invalid(problem.into())));
         }
         self.add(&path, depth)
     }
