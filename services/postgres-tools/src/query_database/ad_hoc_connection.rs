@@ -7,17 +7,19 @@
 
 pub(super) use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use tokio::time;
+use thiserror::Error;
+use tokio::time::{self, error::Elapsed};
 use tracing::{info, warn};
-use ziggurat_accounts::{PasswordAttempt, PasswordAttempts};
-use ziggurat_databases::{AdHocConnection, Databases};
+use ziggurat_accounts::{LoginError, PasswordAttempt, PasswordAttempts};
+use ziggurat_databases::{AdHocConnection, AdHocDenied, Databases};
 use ziggurat_layers::rate_limit::Outcome;
 use ziggurat_mcp::{Caller, Reported};
 use ziggurat_postgres::{
     database::{Database, Host, MAX_ROWS, Settings},
-    error::QueryError,
+    error::{QueryError, Report},
     metadata::Metadata,
     pool::{Cause, LeaseError},
+    url::InvalidUrl,
 };
 use ziggurat_tokens::Identity;
 
@@ -26,13 +28,6 @@ use crate::query_database::url_hosts::ConnectionUrls;
 /// Message if the operator has disabled connection URLs.
 const SWITCHED_OFF: &str =
     "Connection URLs in queries are switched off on this server; use a configured database.";
-
-const NOT_LOCAL: &str = "connection URLs in queries are for users who have signed in, and without \
-                         authentication for clients on the same machine";
-
-/// Message for every failed connection.
-const NO_CONNECTION: &str = "no connection could be made; check the host, port, user, password \
-                             and database of the URL";
 
 /// Timeout of one call to an unknown server, statement included.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -53,6 +48,38 @@ pub(super) struct UrlRules {
     /// True if callers without authentication are on this machine.
     pub(super) is_local: bool,
     pub(super) attempts: PasswordAttempts,
+}
+
+/// Reason why a URL gives no connection. The message is for the caller.
+#[derive(Debug, Error)]
+enum UrlError {
+    #[error(
+        "connection URLs in queries are for users who have signed in, and without authentication \
+         for clients on the same machine"
+    )]
+    NotLocal,
+    #[error(transparent)]
+    Denied(#[from] AdHocDenied),
+    #[error(transparent)]
+    Invalid(#[from] InvalidUrl),
+    #[error(
+        "{0} is no host and port that connection URLs may name on this server; its operator \
+         decides which are"
+    )]
+    Host(Host),
+    #[error(transparent)]
+    Attempts(#[from] LoginError),
+    /// All failed connections have the same message.
+    #[error(
+        "no connection could be made; check the host, port, user, password and database of the URL"
+    )]
+    NoConnection,
+    #[error("no response within {CALL_TIMEOUT:?}")]
+    Slow(#[from] Elapsed),
+    #[error(transparent)]
+    Statement(Box<Report>),
+    #[error("the connection was lost")]
+    Lost,
 }
 
 // === impl UrlRules ===
@@ -85,14 +112,11 @@ impl<'a> AdHocConnections<'a> {
         let set = async {
             let database = database?;
             let connection = self.open(&database).await?;
-            let tables = in_time(count(connection)).await?;
-            self.databases
-                .select_ad_hoc(self.identity, database)
-                .map_err(|error| error.to_string())?;
-            Ok(tables)
+            let tables = time::timeout(CALL_TIMEOUT, count(connection)).await??;
+            self.databases.select_ad_hoc(self.identity, database)?;
+            Ok::<_, UrlError>(tables)
         };
-        let set: Result<usize, String> = set.await;
-        match set {
+        match set.await {
             Ok(tables) => Ok(format!(
                 "Successfully set default database connection to:\n{shown}\n\n\
                  Metadata loaded: {tables} tables/views available."
@@ -112,14 +136,14 @@ impl<'a> AdHocConnections<'a> {
         let connect = async {
             let database = database?;
             let connection = self.open(&database).await?;
-            Ok((database, connection))
+            Ok::<_, UrlError>((database, connection))
         };
-        let connected: Result<_, String> = connect.await;
+        let connected = connect.await;
         connected.map_err(|why| Reported::new(format!("Failed to connect to {shown}: {why}")))
     }
 
     /// Connects, logs the result, and counts a wrong password.
-    async fn open(&self, database: &Arc<Database>) -> Result<AdHocConnection, String> {
+    async fn open(&self, database: &Arc<Database>) -> Result<AdHocConnection, UrlError> {
         let attempt = self.admit().await?;
         let settings = database.settings();
         let hosts = settings.all_hosts();
@@ -147,7 +171,7 @@ impl<'a> AdHocConnections<'a> {
                 return Ok(connection);
             }
             Ok(Err(error)) => error.cause(),
-            Err(_) => format!("no response within {CALL_TIMEOUT:?}"),
+            Err(slow) => UrlError::from(slow).to_string(),
         };
         warn!(
             hosts,
@@ -156,20 +180,19 @@ impl<'a> AdHocConnections<'a> {
             cause,
             "no connection by a URL in a query"
         );
-        Err(NO_CONNECTION.to_owned())
+        Err(UrlError::NoConnection)
     }
 
     /// Admits a password attempt. Without a client address attempts are not counted, as at a login.
-    async fn admit(&self) -> Result<Option<PasswordAttempt>, String> {
+    async fn admit(&self) -> Result<Option<PasswordAttempt>, UrlError> {
         let Some(client) = self.client else {
             return Ok(None);
         };
-        let admitted = self.rules.attempts.admit(client).await;
-        admitted.map(Some).map_err(|error| error.to_string())
+        Ok(Some(self.rules.attempts.admit(client).await?))
     }
 
     /// Returns the URL as shown to the caller, and its database if the caller may use it.
-    fn described(&self, url: &str) -> Result<(String, Result<Arc<Database>, String>), Reported> {
+    fn described(&self, url: &str) -> Result<(String, Result<Arc<Database>, UrlError>), Reported> {
         if self.rules.urls == ConnectionUrls::Off {
             return Err(Reported::new(SWITCHED_OFF));
         }
@@ -180,26 +203,22 @@ impl<'a> AdHocConnections<'a> {
             Err(_) => "postgres://***".to_owned(),
         };
         let database = self.allowed().and_then(|()| {
-            let database = described.map_err(|invalid| invalid.to_string())?;
+            let database = described?;
             let hosts = database.settings().all_hosts();
             let configured = self.databases.visible(self.identity);
             match self.rules.urls.refused(&hosts, &configured) {
-                Some(host) => Err(format!(
-                    "{host} is no host and port that connection URLs may name on this server; \
-                     its operator decides which are"
-                )),
+                Some(host) => Err(UrlError::Host(host.clone())),
                 None => Ok(Arc::new(database)),
             }
         });
         Ok((shown, database))
     }
 
-    fn allowed(&self) -> Result<(), String> {
+    fn allowed(&self) -> Result<(), UrlError> {
         if self.identity.is_none() && !self.rules.is_local {
-            return Err(NOT_LOCAL.to_owned());
+            return Err(UrlError::NotLocal);
         }
-        let allowed = self.databases.may_connect_ad_hoc(self.identity);
-        allowed.map_err(|error| error.to_string())
+        Ok(self.databases.may_connect_ad_hoc(self.identity)?)
     }
 
     /// Returns the limits and timeouts of the first configured database, but without streaming:
@@ -226,21 +245,14 @@ fn is_about_the_password(error: &LeaseError) -> bool {
     })
 }
 
-async fn count(connection: AdHocConnection) -> Result<usize, String> {
+async fn count(connection: AdHocConnection) -> Result<usize, UrlError> {
     let (lease, _permit) = connection.into_parts();
     match Metadata::load(lease).await {
         Ok(metadata) => Ok(metadata
             .tables()
             .filter(|table| !table.is_partition())
             .count()),
-        Err(QueryError::Failed { report, .. }) => Err(report.to_string()),
-        Err(_) => Err("the connection was lost".to_owned()),
-    }
-}
-
-async fn in_time<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
-    match time::timeout(CALL_TIMEOUT, work).await {
-        Ok(done) => done,
-        Err(_) => Err(format!("no response within {CALL_TIMEOUT:?}")),
+        Err(QueryError::Failed { report, .. }) => Err(UrlError::Statement(report)),
+        Err(_) => Err(UrlError::Lost),
     }
 }
