@@ -2,16 +2,12 @@
 
 use tracing::{error, info, warn};
 use ziggurat_knowledge::{KnowledgeBase, Provider};
-use ziggurat_llm::Embedder;
-use ziggurat_postgres_tools::SearchKnowledgebase;
+use ziggurat_postgres_tools::{Embedder, SearchKnowledgebase};
 
 use crate::{
     configuration::{EmbeddingProvider, Knowledgebase},
     providers::Providers,
 };
-
-/// The embedder, or the reason why it is missing, which clients get as the error.
-pub(crate) type EmbedderResult = Result<Embedder, String>;
 
 /// Knowledge base as configured.
 #[derive(Clone, Debug)]
@@ -21,7 +17,7 @@ pub(crate) enum Knowledge {
     /// The operator has enabled it, and not set its path.
     Unplaced,
     /// The knowledge base, and the embedder for questions.
-    Base(KnowledgeBase, EmbedderResult),
+    Base(KnowledgeBase, Embedder),
 }
 
 // === impl Knowledge ===
@@ -35,17 +31,20 @@ impl Knowledge {
         let Some(path) = &configured.database_path else {
             return Self::Unplaced;
         };
-        let embedder = embedder(configured, providers);
+        let embedder = match providers.vectors(&configured.vectors, None) {
+            Ok(embedder) => Embedder::Ready(embedder),
+            Err(error) => Embedder::unusable(format!("{error:#}")),
+        };
         let bytes = usize::try_from(configured.max_memory_bytes).unwrap_or(usize::MAX);
         let mut base = KnowledgeBase::new(path, provider(configured)).with_max_bytes(bytes);
-        if let Ok(embedder) = &embedder {
+        if let Embedder::Ready(embedder) = &embedder {
             base = base.with_model(embedder.model());
         }
         Self::Base(base, embedder)
     }
 
     /// Creates the tool that searches it.
-    pub(crate) fn tool(&self) -> SearchKnowledgebase<EmbedderResult> {
+    pub(crate) fn tool(&self) -> SearchKnowledgebase<Embedder> {
         match self {
             Self::Disabled => SearchKnowledgebase::unconfigured(),
             Self::Unplaced => SearchKnowledgebase::unplaced(),
@@ -64,12 +63,14 @@ impl Knowledge {
             Self::Base(base, embedder) => (base, embedder),
         };
         match &embedder {
-            Ok(embedder) if embedder.is_local() => warn!(
+            Embedder::Ready(embedder) if embedder.is_local() => warn!(
                 "the knowledge base is searched with provider local, which compares words, not \
                  meanings"
             ),
-            Ok(_) => {}
-            Err(problem) => error!("the knowledge base cannot be searched: {problem}"),
+            Embedder::Unusable(problem) => {
+                error!("the knowledge base cannot be searched: {problem}");
+            }
+            _ => {}
         }
         match base.warm().await {
             Ok(chunks) => info!("Knowledge base: {chunks} chunks"),
@@ -90,10 +91,4 @@ pub(crate) fn provider(configured: &Knowledgebase) -> Provider {
         EmbeddingProvider::Static => Provider::Static,
         EmbeddingProvider::Local => Provider::Local,
     }
-}
-
-/// Creates the embedder; connects to nothing.
-pub(crate) fn embedder(configured: &Knowledgebase, providers: &Providers) -> EmbedderResult {
-    let embedder = providers.vectors(&configured.vectors, None);
-    embedder.map_err(|error| format!("{error:#}"))
 }

@@ -12,8 +12,8 @@ use std::{
 
 use futures_util::{StreamExt as _, stream};
 use ziggurat_documents::{
-    Checksum, Document, FoundDocuments, Kind, Passage, Roots, Source, Splitter, in_context,
-    read_file,
+    Checksum, Document, FoundDocuments, Kind, Passage, ReadError, Roots, Source, Splitter,
+    in_context, read_file,
 };
 
 pub use self::error::BuildError;
@@ -238,7 +238,14 @@ impl<'a, E: Embed> Builder<'a, E> {
         let mut vectors = Vec::with_capacity(texts.len());
         while let Some(batch) = batches.next().await {
             for vector in batch.map_err(failed)? {
-                vectors.push(checked(vector).map_err(failed)?);
+                let length = vector.len();
+                if !(1..=MAX_DIMENSIONS).contains(&length) {
+                    return Err(failed(format!("a vector of {length} numbers")));
+                }
+                if vector.iter().any(|value| !value.is_finite()) {
+                    return Err(failed("a vector with numbers that are none".to_owned()));
+                }
+                vectors.push(vector);
                 watch(Event::Embedded { name });
             }
         }
@@ -277,7 +284,7 @@ impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
         for source in &found.sources {
             match Content::read(source) {
                 Ok(content) => self.document(source, content).await?,
-                Err(problem) => self.skip(&source.name, &problem),
+                Err(error) => self.skip(&source.name, &error.to_string()),
             }
         }
         self.remove_the_rest().await
@@ -399,8 +406,8 @@ impl From<BuildError> for Stopped {
 // === impl Content ===
 
 impl Content {
-    fn read(source: &Source) -> Result<Self, String> {
-        let text = read_file(source).map_err(|error| error.to_string())?;
+    fn read(source: &Source) -> Result<Self, ReadError> {
+        let text = read_file(source)?;
         let mut checksum = Checksum::default();
         checksum.add(text.as_bytes());
         let checksum = checksum.finish();
@@ -424,15 +431,4 @@ fn leave_out_other_formats(found: &mut FoundDocuments) {
     });
     found.left_out.extend(others);
     found.left_out.sort();
-}
-
-/// Checks that a vector can be stored.
-fn checked(vector: Vec<f32>) -> Result<Vec<f32>, String> {
-    if vector.is_empty() || vector.len() > MAX_DIMENSIONS {
-        return Err(format!("a vector of {} numbers", vector.len()));
-    }
-    if vector.iter().any(|value| !value.is_finite()) {
-        return Err("a vector with numbers that are none".to_owned());
-    }
-    Ok(vector)
 }

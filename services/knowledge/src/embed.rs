@@ -39,19 +39,6 @@ pub trait Embed: Send + Sync {
     }
 }
 
-// === impl Result ===
-
-/// An embedder that may be missing; each call returns the reason then.
-impl<T: Embed, P: Display + Send + Sync> Embed for Result<T, P> {
-    type Error = String;
-
-    async fn vector(&self, text: &str, trace: Trace) -> Result<Vec<f32>, String> {
-        let embedder = self.as_ref().map_err(ToString::to_string)?;
-        let vector = embedder.vector(text, trace).await;
-        vector.map_err(|error| error.to_string())
-    }
-}
-
 // === impl Embedder ===
 
 impl Embed for Embedder {

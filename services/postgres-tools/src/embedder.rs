@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use thiserror::Error;
+use ziggurat_knowledge::Embed;
 use ziggurat_llm as llm;
 use ziggurat_mcp::Visibility;
+use ziggurat_telemetry::traces::Trace;
 
 /// Computes vectors of texts, if configured.
 #[derive(Clone, Debug)]
@@ -21,7 +23,7 @@ pub enum Embedder {
 /// The failure to get a vector. The messages are for the caller.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub(super) enum EmbedError {
+pub enum EmbedError {
     #[error("embedding generation is not enabled in server configuration")]
     Disabled,
     #[error("{0}")]
@@ -55,5 +57,13 @@ impl Embedder {
             Self::Unusable(reason) => Err(EmbedError::Unusable(reason.clone())),
             Self::Ready(embedder) => Ok(embedder),
         }
+    }
+}
+
+impl Embed for Embedder {
+    type Error = EmbedError;
+
+    async fn vector(&self, text: &str, trace: Trace) -> Result<Vec<f32>, EmbedError> {
+        Ok(self.ready()?.vector(text, trace).await?)
     }
 }

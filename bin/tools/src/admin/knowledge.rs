@@ -4,7 +4,7 @@ mod progress;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use tokio::{
     runtime,
     signal::unix::{SignalKind, signal},
@@ -31,8 +31,7 @@ pub(super) fn build(
         "the output file is missing: add -kb-output <file>, or set \
          knowledgebase.database_path",
     )?;
-    let embedder = knowledge::embedder(configured, &Providers::default())
-        .map_err(|problem| anyhow!(problem))?;
+    let embedder = Providers::default().vectors(&configured.vectors, None)?;
     if embedder.is_local() {
         console.print_error(
             "The provider local creates vectors of words, not of meanings: use it for trials \

@@ -7,7 +7,7 @@ use ziggurat_documents::FolderError;
 use crate::Error;
 
 /// Reason why a build ended early. Documents written before are in the file. The messages are for
-/// the operator who runs it.
+/// the operator who runs it; print them with their causes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -18,19 +18,21 @@ pub enum BuildError {
     #[error("no documents found: nothing was changed")]
     NoDocuments,
     /// The file cannot be created.
-    #[error("{}: {error}", path.display())]
+    #[error("{}", path.display())]
     Create {
         /// The file.
         path: PathBuf,
         /// The reason.
+        #[source]
         error: io::Error,
     },
     /// The file cannot be used or written.
-    #[error("{}: {}", path.display(), causes(error))]
+    #[error("{}", path.display())]
     Base {
         /// The file.
         path: PathBuf,
         /// The reason.
+        #[source]
         error: Error,
     },
     /// The file was built with another model.
@@ -57,16 +59,4 @@ pub enum BuildError {
         /// The reason.
         problem: String,
     },
-}
-
-/// Joins an error and its causes.
-fn causes(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

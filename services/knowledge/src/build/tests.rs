@@ -1,6 +1,7 @@
 use std::{
     collections::BTreeMap,
-    fs,
+    error::Error,
+    fs, iter,
     os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     sync::{
@@ -421,7 +422,10 @@ async fn another_model_or_another_kind_of_file_is_refused() {
     );
 
     fs::write(setup.file(), "dear diary ".repeat(100)).expect("written");
-    let text = setup.build(&letters).await.expect_err("text").to_string();
+    let error = setup.build(&letters).await.expect_err("text");
+    let causes = iter::successors(Some(&error as &dyn Error), |&cause| cause.source());
+    let text = causes.map(ToString::to_string).collect::<Vec<_>>();
+    let text = text.join(": ");
     assert!(
         text.contains("base.db: ") && text.contains("SQLite"),
         "{text}"
