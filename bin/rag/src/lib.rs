@@ -91,8 +91,8 @@ pub fn run(
         Command::Sync(options) => sync::run(config, &options),
         Command::ReadDocument(words) => match ziggurat_ingest::read_in_child(&words) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(reason) => {
-                print_error(&reason);
+            Err(error) => {
+                print_error(&ziggurat_runtime::causes(&error));
                 ExitCode::FAILURE
             }
         },

@@ -12,7 +12,7 @@ use crate::folders::Source;
 /// Maximum size of a document; a larger file is data with the extension of a document.
 pub(crate) const MAX_FILE: u64 = 16 << 20;
 
-/// Reason why a file is no document.
+/// Reason why a file, or a line of it, is no document.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -25,6 +25,12 @@ pub enum ReadError {
     /// It is no text.
     #[error("it is not UTF-8")]
     NotText,
+    /// The line is not an object of a document.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The document of the line has an empty id.
+    #[error("its id is empty")]
+    NoId,
 }
 
 /// SHA-256 digest of the contents of a document.

@@ -5,7 +5,11 @@ use std::io::{self, BufRead, Read as _};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{document::Document, file::MAX_FILE, kind::Kind};
+use crate::{
+    document::Document,
+    file::{MAX_FILE, ReadError},
+    kind::Kind,
+};
 
 /// A document of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +30,7 @@ pub struct Line {
     /// Its number, from one on.
     pub number: u64,
     /// The document, or the reason why the line is not a document.
-    pub record: Result<Record, String>,
+    pub record: Result<Record, ReadError>,
 }
 
 /// Reads the documents of a file, one line at a time.
@@ -72,13 +76,12 @@ impl<R: BufRead> JsonLines<R> {
             let number = self.number;
             let record = if bytes.len() as u64 > MAX_FILE {
                 self.skip_line(&bytes)?;
-                Err(format!("larger than {MAX_FILE} bytes"))
+                Err(ReadError::TooLarge)
             } else if bytes.trim_ascii().is_empty() {
                 continue;
             } else {
-                String::from_utf8(bytes)
-                    .map_err(|_| "it is not UTF-8".to_owned())
-                    .and_then(|line| Record::parse(&line))
+                let line = String::from_utf8(bytes).map_err(|_| ReadError::NotText);
+                line.and_then(|line| Record::parse(&line))
             };
             return Ok(Some(Line { number, record }));
         }
@@ -104,15 +107,15 @@ impl<R: BufRead> Iterator for JsonLines<R> {
 // === impl Record ===
 
 impl Record {
-    fn parse(line: &str) -> Result<Self, String> {
+    fn parse(line: &str) -> Result<Self, ReadError> {
         let line = line.trim();
-        let raw: RawRecord = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let raw: RawRecord = serde_json::from_str(line)?;
         let id = match raw.id {
             Id::Text(id) => id,
             Id::Number(id) => id.to_string(),
         };
         if id.is_empty() {
-            return Err("its id is empty".to_owned());
+            return Err(ReadError::NoId);
         }
         let mut document = Document::read(Kind::Text, &raw.text);
         document.title = raw.title.filter(|title| !title.trim().is_empty());
@@ -156,7 +159,7 @@ mod tests {
             (3, "UTF-8"),
             (4, "id is empty"),
         ] {
-            let problem = lines[line].record.as_ref().expect_err("bad");
+            let problem = lines[line].record.as_ref().expect_err("bad").to_string();
             assert!(problem.contains(reason), "{problem}");
         }
     }

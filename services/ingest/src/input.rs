@@ -262,7 +262,7 @@ impl InputReader {
                     let origin = self.origin(&source, &checksum);
                     Some(Item::checked(origin, Content::Packed(source)))
                 }
-                Err(reason) => skipped(&reason),
+                Err(error) => skipped(&error),
             },
         }
     }
@@ -303,7 +303,7 @@ impl InputReader {
             }
             Err(reason) => Item::Skipped {
                 name: format!("{name}, line {}", line.number),
-                reason,
+                reason: reason.to_string(),
                 // Any document of the file could be the one that cannot be read.
                 unread: vec![source],
             },

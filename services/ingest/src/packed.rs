@@ -20,6 +20,7 @@ use tokio::{
     time,
 };
 use ziggurat_documents::{Checksum, Kind, MAX_PACKED, Source, Unpacked, unpack};
+use ziggurat_runtime::Problem;
 
 /// Maximum size of what a child writes.
 const MAX_OUTPUT: u64 = 64 << 20;
@@ -83,9 +84,9 @@ impl ReaderLimits {
 // === impl PackedReader ===
 
 impl PackedReader {
-    /// Reads a file, or returns the reason why it cannot be read.
-    pub(crate) async fn read(&self, source: &Source) -> Result<Unpacked, String> {
-        let file = source.open().map_err(|error| error.to_string())?;
+    /// Reads a file.
+    pub(crate) async fn read(&self, source: &Source) -> Result<Unpacked, Problem> {
+        let file = source.open()?;
         let ReaderLimits {
             memory_mib,
             seconds,
@@ -102,19 +103,16 @@ impl PackedReader {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
-            .spawn();
-        let child = child.map_err(|error| format!("its reader cannot be started: {error}"))?;
-        let limit = Duration::from_secs(seconds);
-        match time::timeout(limit, self.wait(child)).await {
-            Ok(read) => read,
-            // The child is killed when it is dropped.
-            Err(_) => Err(format!("it takes longer than {seconds} s")),
-        }
+            .spawn()
+            .map_err(|error| Problem::from(error).within("its reader cannot be started"))?;
+        // A child that takes longer is killed when it is dropped.
+        let read = time::timeout(Duration::from_secs(seconds), self.wait(child)).await;
+        read.map_err(|_| format!("it takes longer than {seconds} s"))?
     }
 
-    async fn wait(&self, mut child: Child) -> Result<Unpacked, String> {
+    async fn wait(&self, mut child: Child) -> Result<Unpacked, Problem> {
         let (Some(output), Some(problem)) = (child.stdout.take(), child.stderr.take()) else {
-            return Err("its reader has no output".to_owned());
+            return Err("its reader has no output".into());
         };
         let (mut document, mut reason) = (Vec::new(), Vec::new());
         let mut output = output.take(MAX_OUTPUT + 1);
@@ -123,18 +121,17 @@ impl PackedReader {
             output.read_to_end(&mut document),
             problem.read_to_end(&mut reason)
         );
-        read.map_err(|error| format!("its reader broke: {error}"))?;
+        read.map_err(broken)?;
         if document.len() as u64 > MAX_OUTPUT {
-            return Err(format!("its text has more than {MAX_OUTPUT} bytes"));
+            return Err(format!("its text has more than {MAX_OUTPUT} bytes").into());
         }
         // A child that writes more than is read ends, too.
         drop((output, problem));
-        let status = child.wait().await;
-        let status = status.map_err(|error| format!("its reader broke: {error}"))?;
+        let status = child.wait().await.map_err(broken)?;
         if !status.success() {
-            return Err(self.reason(status, &reason));
+            return Err(self.reason(status, &reason).into());
         }
-        serde_json::from_slice(&document).map_err(|error| format!("its reader broke: {error}"))
+        serde_json::from_slice(&document).map_err(|error| broken(error.into()))
     }
 
     /// Returns the reason why a child failed.
@@ -154,52 +151,54 @@ impl PackedReader {
     }
 }
 
+fn broken(error: io::Error) -> Problem {
+    Problem::from(error).within("its reader broke")
+}
+
 /// Reads a file from standard input in a child process, and writes the document to standard output.
 /// `words` are the name of the format and the limits.
 ///
 /// # Errors
 /// Fails if the limits cannot be set, if the file is no document, and if standard output is closed.
-pub fn read_in_child(words: &[String]) -> Result<(), String> {
+pub fn read_in_child(words: &[String]) -> Result<(), Problem> {
     let [kind, memory_mib, seconds] = words else {
-        return Err("expected a format and two limits".to_owned());
+        return Err("expected a format and two limits".into());
     };
     let kind = [Kind::Pdf, Kind::Docx]
         .into_iter()
         .find(|one| one.name() == kind);
     let kind = kind.ok_or("its format is not read")?;
-    let number = |text: &String| text.parse().map_err(|_| "expected a number".to_owned());
+    let number = |text: &String| text.parse().map_err(|_| "expected a number");
     let limits = ReaderLimits {
         memory_mib: number(memory_mib)?,
         seconds: number(seconds)?,
     };
-    let failed = |error: io::Error| error.to_string();
-    limits.apply().map_err(failed)?;
+    limits.apply()?;
     let mut bytes = Vec::new();
     let mut input = io::stdin().lock().take(MAX_PACKED + 1);
-    input.read_to_end(&mut bytes).map_err(failed)?;
+    input.read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_PACKED {
-        return Err(format!("larger than {MAX_PACKED} bytes"));
+        return Err(format!("larger than {MAX_PACKED} bytes").into());
     }
     let unpacked = unpack(kind, bytes).map_err(|error| error.to_string())?;
-    let json = serde_json::to_vec(&unpacked).map_err(|error| error.to_string())?;
-    io::stdout().lock().write_all(&json).map_err(failed)
+    let json = serde_json::to_vec(&unpacked).map_err(io::Error::from)?;
+    Ok(io::stdout().lock().write_all(&json)?)
 }
 
 /// Returns a checksum of the contents of a file.
-pub(crate) fn checksum_of(source: &Source) -> Result<String, String> {
-    let failed = |error: io::Error| error.to_string();
-    let mut file = source.open().map_err(failed)?.take(MAX_PACKED + 1);
+pub(crate) fn checksum_of(source: &Source) -> Result<String, Problem> {
+    let mut file = source.open()?.take(MAX_PACKED + 1);
     let mut checksum = Checksum::default();
     let mut buffer = vec![0; 64 << 10];
     let mut all = 0;
     loop {
-        let read = file.read(&mut buffer).map_err(failed)?;
+        let read = file.read(&mut buffer)?;
         if read == 0 {
             return Ok(checksum.finish());
         }
         all += read as u64;
         if all > MAX_PACKED {
-            return Err(format!("larger than {MAX_PACKED} bytes"));
+            return Err(format!("larger than {MAX_PACKED} bytes").into());
         }
         checksum.add(&buffer[..read]);
     }

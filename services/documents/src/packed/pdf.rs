@@ -40,7 +40,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Unpacked, UnpackError> {
                 outline.heading(2, &name);
                 outline.text().push_str(&text);
             }
-            Err(reason) => skipped.push((name, reason)),
+            Err(reason) => skipped.push((name, reason.to_string())),
         }
     }
     Ok(Unpacked {
@@ -50,10 +50,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Unpacked, UnpackError> {
 }
 
 /// Returns the text of a page, or the reason why it has none.
-fn page(pdf: &Pdf, id: ObjectId) -> Result<String, String> {
-    let text = page_text(pdf, id).map_err(|error| error.to_string())?;
+fn page(pdf: &Pdf, id: ObjectId) -> Result<String, UnpackError> {
+    let text = page_text(pdf, id).map_err(|error| UnpackError::invalid(&error))?;
     if text.trim().is_empty() {
-        return Err("it has no text layer".to_owned());
+        return Err(UnpackError::Invalid("it has no text layer".to_owned()));
     }
     Ok(text)
 }

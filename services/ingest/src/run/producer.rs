@@ -7,6 +7,7 @@ use tokio::{
     task::JoinSet,
 };
 use ziggurat_documents::{Document, Source, Splitter};
+use ziggurat_runtime::causes;
 
 use crate::{
     error::IngestError,
@@ -161,9 +162,9 @@ impl<'a> Producer<'a> {
                 }
                 self.prepare(origin, unpacked.document).await;
             }
-            Err(reason) => {
+            Err(error) => {
                 let unread = vec![origin.id.clone()];
-                self.skip(origin.id, reason, unread);
+                self.skip(origin.id, causes(&error), unread);
             }
         }
     }
