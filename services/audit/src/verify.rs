@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use ziggurat_runtime::console;
+use ziggurat_runtime::{Problem, causes, console};
 
 use crate::{
     backward::BackwardLines,
@@ -69,7 +69,7 @@ pub fn verify(files: &[PathBuf], key: Option<&Key>, expected: Expected<'_>) -> R
     let mut lines = Vec::new();
     let result = verify_all(files, key, expected, &mut lines);
     let is_good = result.is_ok();
-    lines.extend(result.err());
+    lines.extend(result.err().map(|problem| causes(&problem)));
     Report { lines, is_good }
 }
 
@@ -137,10 +137,10 @@ fn verify_all(
     key: Option<&Key>,
     expected: Expected<'_>,
     lines: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), Problem> {
     let mut chains: Vec<(String, Vec<(u64, &PathBuf)>)> = Vec::new();
     for file in files {
-        let first = first_seq(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let first = first_seq(file).map_err(|error| unreadable(file, error))?;
         let name = chain_name(file);
         match chains.iter_mut().find(|(known, _)| *known == name) {
             Some((_, files)) => files.push((first, file)),
@@ -173,13 +173,13 @@ fn verify_all(
         ends.extend(files.first().map(|(_, oldest)| *oldest).zip(before));
     }
     if let Some(problem) = missing_begin(&ends, expected.first) {
-        return Err(problem);
+        return Err(problem.into());
     }
     match end_of_all {
         Some((file, line)) if !is_expected => {
             // The file is as it should be but for its end.
             lines.pop();
-            Err(format!("{}:{line}: the end is missing", file.display()))
+            Err(Problem::from("the end is missing").within(format!("{}:{line}", file.display())))
         }
         _ => Ok(()),
     }
@@ -209,9 +209,9 @@ fn verify_file(
     before: Option<End>,
     length: u64,
     written: Option<Mark>,
-) -> Result<End, String> {
+) -> Result<End, Problem> {
     let name = path.display();
-    let unreadable = |error: io::Error| format!("{name}: {error}");
+    let unreadable = |error| unreadable(path, error);
     let file = File::open(path).map_err(unreadable)?.take(length);
     let mut file = BufReader::with_capacity(1 << 16, file);
     let mut line = Vec::new();
@@ -219,7 +219,8 @@ fn verify_file(
     let mut number = 0_u64;
     while file.read_until(b'\n', &mut line).map_err(unreadable)? > 0 {
         number += 1;
-        let broken = || format!("{name}:{number}: the chain is broken");
+        let place = || format!("{name}:{number}");
+        let broken = || Problem::from("the chain is broken").within(place());
         // A line without a break is not complete.
         line.pop_if(|byte| *byte == b'\n').ok_or_else(broken)?;
         let entry = Entry::parse(&line).ok_or_else(broken)?;
@@ -232,7 +233,7 @@ fn verify_file(
         };
         let seq = last.map_or(1, |(seq, _)| seq + 1);
         if entry.seq > seq {
-            return Err(format!("{name}:{number}: record {seq} is missing"));
+            return Err(missing(seq).within(place()));
         }
         let last = last.map(|(_, link)| link);
         let expected = Hex::link(key, last.as_ref(), entry.covered.as_bytes());
@@ -254,8 +255,16 @@ fn verify_file(
     }
     end.ok_or_else(|| {
         let seq = before.map_or(1, |before| before.last + 1);
-        format!("{name}:1: record {seq} is missing")
+        missing(seq).within(format!("{name}:1"))
     })
+}
+
+fn unreadable(path: &Path, error: io::Error) -> Problem {
+    Problem::from(error).within(path.display().to_string())
+}
+
+fn missing(seq: u64) -> Problem {
+    format!("record {seq} is missing").into()
 }
 
 // === impl End ===

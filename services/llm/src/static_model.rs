@@ -149,7 +149,7 @@ impl StaticModel {
         let lengths = vocabulary.keys().map(|token| token.chars().count());
         let token_length = median(lengths.collect());
         let table = Table::new(read(&model, MAX_MODEL)?, vocabulary.len())
-            .map_err(|reason| InvalidModel::new(&model, reason))?;
+            .map_err(|problem| InvalidModel::new(&model, problem.to_string()))?;
         let unknown = match raw.model.unk_token {
             Some(token) => words.token_to_id(&token),
             None => raw.model.unk_id,

@@ -1,6 +1,7 @@
 //! The vectors of a model, read from a file of tensors.
 
 use safetensors::{Dtype, SafeTensors, tensor::TensorInfo};
+use ziggurat_runtime::Problem;
 
 /// Length of the field with the size of the header.
 const SIZE: usize = 8;
@@ -33,20 +34,20 @@ enum Numbers {
 // === impl Table ===
 
 impl Table {
-    /// Reads a file for a tokenizer with this many tokens. The reason of a failure is a sentence.
-    pub(super) fn new(file: Vec<u8>, tokens: usize) -> Result<Self, String> {
+    /// Reads a file for a tokenizer with this many tokens.
+    pub(super) fn new(file: Vec<u8>, tokens: usize) -> Result<Self, Problem> {
         let (header, tensors) = SafeTensors::read_metadata(&file).map_err(|e| e.to_string())?;
         let start = SIZE + header;
         let embeddings = tensors.info("embeddings");
         let embeddings = embeddings.ok_or("there is no tensor \"embeddings\"")?;
         let numbers = Numbers::of(embeddings)?;
         let [rows, dimensions] = embeddings.shape[..] else {
-            return Err("the tensor \"embeddings\" is no table".to_owned());
+            return Err("the tensor \"embeddings\" is no table".into());
         };
         if rows == 0 || !(1..=MAX_DIMENSIONS).contains(&dimensions) {
-            return Err(format!(
-                "a table of {rows} rows and {dimensions} columns has no vectors"
-            ));
+            return Err(
+                format!("a table of {rows} rows and {dimensions} columns has no vectors").into(),
+            );
         }
         let data = |info: &TensorInfo| {
             let (from, to) = info.data_offsets;
@@ -66,10 +67,11 @@ impl Table {
             return Err(format!(
                 "it has vectors for {mapped} tokens and weights for {weighted}, and \
                  tokenizer.json has {tokens} tokens: the files are not of one model"
-            ));
+            )
+            .into());
         }
         if let Some(row) = mapping.iter().flatten().find(|row| **row >= rows) {
-            return Err(format!("a token has the vector {row} of only {rows}"));
+            return Err(format!("a token has the vector {row} of only {rows}").into());
         }
         let start = start + embeddings.data_offsets.0;
         let table = Self {
@@ -85,19 +87,19 @@ impl Table {
     }
 
     /// Checks that every vector is in the file and has finite numbers.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Problem> {
         let bytes = self.rows.checked_mul(self.dimensions);
         let bytes = bytes.and_then(|count| count.checked_mul(self.numbers.bytes()));
         let end = bytes.and_then(|bytes| bytes.checked_add(self.start));
         if end.is_none_or(|end| end > self.file.len()) {
-            return Err("the tensor \"embeddings\" is cut".to_owned());
+            return Err("the tensor \"embeddings\" is cut".into());
         }
         let mut sum = vec![0.0; self.dimensions];
         for row in 0..self.rows {
             sum.fill(0.0);
             self.add_row(row, 1.0, &mut sum);
             if !sum.iter().all(|value| value.is_finite()) {
-                return Err(format!("the vector {row} has a number that is not finite"));
+                return Err(format!("the vector {row} has a number that is not finite").into());
             }
         }
         Ok(())
@@ -150,14 +152,15 @@ impl Table {
 // === impl Numbers ===
 
 impl Numbers {
-    fn of(info: &TensorInfo) -> Result<Self, String> {
+    fn of(info: &TensorInfo) -> Result<Self, Problem> {
         match info.dtype {
             Dtype::F32 => Ok(Self::Single),
             Dtype::F16 => Ok(Self::Half),
             Dtype::I8 => Ok(Self::Byte),
             other => Err(format!(
                 "the tensor \"embeddings\" has the type {other:?}; F32, F16 and I8 are read"
-            )),
+            )
+            .into()),
         }
     }
 
@@ -171,20 +174,20 @@ impl Numbers {
 }
 
 /// Reads the row of each token.
-fn mapping_of(info: &TensorInfo, data: &[u8]) -> Result<Vec<usize>, String> {
+fn mapping_of(info: &TensorInfo, data: &[u8]) -> Result<Vec<usize>, Problem> {
     let unsigned = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
     let numbers = match info.dtype {
         Dtype::I64 => each(data, |bytes| unsigned(i64::from_le_bytes(bytes))),
         Dtype::I32 => each(data, |bytes| unsigned(i32::from_le_bytes(bytes).into())),
         Dtype::U32 => each(data, |bytes| unsigned(u32::from_le_bytes(bytes).into())),
         Dtype::U16 => each(data, |bytes| u16::from_le_bytes(bytes).into()),
-        other => return Err(format!("the tensor \"mapping\" has the type {other:?}")),
+        other => return Err(format!("the tensor \"mapping\" has the type {other:?}").into()),
     };
     Ok(numbers)
 }
 
 /// Reads the weight of each token.
-fn weights_of(info: &TensorInfo, data: &[u8]) -> Result<Vec<f32>, String> {
+fn weights_of(info: &TensorInfo, data: &[u8]) -> Result<Vec<f32>, Problem> {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "weights need no more precision"
@@ -193,12 +196,12 @@ fn weights_of(info: &TensorInfo, data: &[u8]) -> Result<Vec<f32>, String> {
         Dtype::F64 => each(data, |bytes| f64::from_le_bytes(bytes) as f32),
         Dtype::F32 => each(data, f32::from_le_bytes),
         Dtype::F16 => each(data, |bytes| single(u16::from_le_bytes(bytes))),
-        other => return Err(format!("the tensor \"weights\" has the type {other:?}")),
+        other => return Err(format!("the tensor \"weights\" has the type {other:?}").into()),
     };
     if numbers.iter().all(|number| number.is_finite()) {
         Ok(numbers)
     } else {
-        Err("the tensor \"weights\" has a number that is not finite".to_owned())
+        Err("the tensor \"weights\" has a number that is not finite".into())
     }
 }
 
