@@ -142,7 +142,7 @@ impl Findings {
             Ok(identity) => {
                 self.view = view::text(caller, identity, catalogue, configuration).await;
             }
-            Err(problem) => self.problems.push(format!("-as {caller}: {problem}")),
+            Err(problem) => self.problems.push(format!("-as {caller}: {problem:#}")),
         }
     }
 

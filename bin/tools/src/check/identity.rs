@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use ziggurat_accounts::UserFile;
 use ziggurat_layers::bearer::TokenHash;
@@ -13,11 +14,11 @@ use crate::{arguments::CallerName, configuration::Auth};
 ///
 /// # Errors
 /// Fails if no request of this caller can be admitted.
-pub(super) fn identity(caller: &CallerName, auth: &Auth) -> Result<Option<Identity>, String> {
+pub(super) fn identity(caller: &CallerName, auth: &Auth) -> anyhow::Result<Option<Identity>> {
     let (holder, claims) = match caller {
         CallerName::Local => return Ok(None),
         _ if !auth.is_enabled => {
-            return Err("authentication is off, so every caller is local".to_owned());
+            bail!("authentication is off, so every caller is local");
         }
         CallerName::Token(id) => return program(id, auth).map(Some),
         CallerName::User(name) => user(name, auth)?,
@@ -28,13 +29,12 @@ pub(super) fn identity(caller: &CallerName, auth: &Auth) -> Result<Option<Identi
     ))
 }
 
-fn program(id: &str, auth: &Auth) -> Result<Identity, String> {
-    let tokens = TokenFile::new(&auth.token_file).list();
-    let tokens = tokens.map_err(|error| error.to_string())?;
+fn program(id: &str, auth: &Auth) -> anyhow::Result<Identity> {
+    let tokens = TokenFile::new(&auth.token_file).list()?;
     let token = tokens.into_iter().find(|token| token.id == id);
-    let token = token.ok_or_else(|| format!("no API token has the id {id}"))?;
+    let token = token.with_context(|| format!("no API token has the id {id}"))?;
     if token.expires_at.is_some_and(|end| end <= Timestamp::now()) {
-        return Err("the API token has expired".to_owned());
+        bail!("the API token has expired");
     }
     let holder = Holder::Program {
         id: token.id.into(),
@@ -46,13 +46,12 @@ fn program(id: &str, auth: &Auth) -> Result<Identity, String> {
         .with_toolsets(token.toolsets))
 }
 
-fn user(name: &str, auth: &Auth) -> Result<(Holder, Claims), String> {
-    let users = UserFile::new(&auth.user_file).list();
-    let users = users.map_err(|error| error.to_string())?;
+fn user(name: &str, auth: &Auth) -> anyhow::Result<(Holder, Claims)> {
+    let users = UserFile::new(&auth.user_file).list()?;
     let user = users.into_iter().find(|user| user.name == name);
-    let user = user.ok_or_else(|| format!("no user is named {name}"))?;
+    let user = user.with_context(|| format!("no user is named {name}"))?;
     if !user.is_enabled {
-        return Err("the account is locked".to_owned());
+        bail!("the account is locked");
     }
     let holder = Holder::User {
         name: user.name.into(),
@@ -61,12 +60,12 @@ fn user(name: &str, auth: &Auth) -> Result<(Holder, Claims), String> {
     Ok((holder, user.claims))
 }
 
-fn client(name: &str, scopes: &[String], auth: &Auth) -> Result<Holder, String> {
+fn client(name: &str, scopes: &[String], auth: &Auth) -> anyhow::Result<Holder> {
     let issuer = auth.issuer.as_ref();
-    let issuer = issuer.ok_or("there is no http.auth.issuer")?;
+    let issuer = issuer.context("there is no http.auth.issuer")?;
     let mut missing = issuer.scopes.iter().filter(|scope| !scopes.contains(scope));
     if let Some(scope) = missing.next() {
-        return Err(format!("its tokens need the scope {scope}"));
+        bail!("its tokens need the scope {scope}");
     }
     Ok(Holder::Client {
         subject: name.into(),

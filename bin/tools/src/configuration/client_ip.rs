@@ -20,8 +20,12 @@ pub(super) fn read(file: &Section<'_>) -> ClientIp {
     let trusted = TrustedProxies::try_from_iter(&proxies);
     let trusted = trusted.map_err(|error| list.problem(error)).ok();
     let mut settings = ClientIp::default();
-    if let Some(header) = file.key("header").parsed(hop_header) {
-        settings.header = header;
+    let header = file.key("header").parsed(|text| {
+        let name = text.parse::<HeaderName>();
+        name.map_err(|_| format!("'{text}' is not the name of a header"))
+    });
+    if let Some(header) = header {
+        settings.header = header.into();
     }
     let source = file.key("source");
     match source.text().as_deref() {
@@ -45,10 +49,4 @@ impl Default for ClientIp {
             header: HopHeader::Single(HeaderName::from_static("x-real-ip")),
         }
     }
-}
-
-fn hop_header(text: &str) -> Result<HopHeader, String> {
-    let name = text.parse::<HeaderName>();
-    name.map(HopHeader::from)
-        .map_err(|_| format!("'{text}' is not the name of a header"))
 }

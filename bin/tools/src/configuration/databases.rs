@@ -10,6 +10,7 @@ mod url;
 
 use std::collections::HashSet;
 
+use anyhow::{Context as _, bail};
 use ziggurat_postgres::{database::Settings, url::after_scheme};
 use ziggurat_runtime::{
     Secret,
@@ -54,7 +55,7 @@ pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, defaults: &Settings) 
     let is_named = !named.is_empty() || has_flags;
     let mut databases = Vec::new();
     match self::url(is_named, url, &nothing) {
-        Err(sentence) => nothing.complain(sentence),
+        Err(error) => nothing.complain(format_args!("{error:#}")),
         Ok(Some(database)) => databases.push(database),
         Ok(None) => {
             let user = ["ZIGGURAT_DB_USER", "PGUSER"].map(|name| nothing.variable(name));
@@ -128,15 +129,14 @@ fn url(
     is_named: bool,
     given: Option<&Secret>,
     nothing: &Section<'_>,
-) -> Result<Option<(Option<String>, RawDatabase)>, String> {
+) -> anyhow::Result<Option<(Option<String>, RawDatabase)>> {
     let source = given.map_or(Source::Environment, |_| Source::Flag);
     let url = match given {
         Some(_) if is_named => {
-            return Err("a connection URL and configured databases exclude each other".to_owned());
+            bail!("a connection URL and configured databases exclude each other");
         }
         Some(url) => {
-            let url = url::read(url.expose());
-            let url = url.map_err(|error| format!("invalid connection URL: {error}"))?;
+            let url = url::read(url.expose()).context("invalid connection URL")?;
             if !url.lacks_password() {
                 nothing.warn(PASSWORD_SHOWS);
             }
@@ -153,8 +153,7 @@ fn url(
                 nothing.warn("DATABASE_URL is ignored: it is not a postgres:// URL");
                 return Ok(None);
             }
-            url::read(url)
-                .map_err(|error| format!("DATABASE_URL: invalid connection URL: {error}"))?
+            url::read(url).context("DATABASE_URL: invalid connection URL")?
         }
     };
     let name = url.text("database").unwrap_or(DEFAULT_NAME).to_owned();
@@ -187,7 +186,7 @@ fn check(
         }
         match raw.check(&name, nothing.sources(), defaults.clone()) {
             Ok(entry) => entries.push(entry),
-            Err(sentence) => nothing.complain(sentence),
+            Err(error) => nothing.complain(format_args!("{error:#}")),
         }
     }
     entries

@@ -2,10 +2,11 @@
 
 use std::{fmt::Display, str::FromStr};
 
+use anyhow::{Context as _, anyhow, bail};
 use ziggurat_postgres::database::{
     Database, Host, Pooler, Settings, SslMode, UnknownAuth, UnknownPooler, UnknownSessionAttrs,
 };
-use ziggurat_runtime::{ConfigSources, causes, duration};
+use ziggurat_runtime::{ConfigSources, duration};
 
 use crate::configuration::databases::{entry::Entry, raw::RawDatabase};
 
@@ -13,17 +14,17 @@ impl RawDatabase {
     /// Checks the entry and fills in defaults. Reads the files it names.
     ///
     /// # Errors
-    /// Fails with a sentence that names the database.
+    /// Fails with an error that names the database.
     pub(super) fn check(
         self,
         name: &str,
         sources: &ConfigSources,
         default: Settings,
-    ) -> Result<Entry, String> {
-        let settings = self.settings(name, sources, default)?;
-        let database = Database::try_from(settings).map_err(|error| causes(&error))?;
+    ) -> anyhow::Result<Entry> {
+        let settings = self.settings(name, sources, default);
+        let settings = settings.with_context(|| format!("database '{name}'"))?;
         Ok(Entry {
-            database: database.into(),
+            database: Database::try_from(settings)?.into(),
             users: self.users,
             clients: self.clients,
         })
@@ -34,12 +35,11 @@ impl RawDatabase {
         name: &str,
         sources: &ConfigSources,
         default: Settings,
-    ) -> Result<Settings, String> {
+    ) -> anyhow::Result<Settings> {
         let owned = |key: &str| self.text(key).map(str::to_owned);
         let path = |key: &str| sources.path(self.text(key).map(Into::into));
         let port = self.number("port").unwrap_or(default.port);
         let connections = |key: &str, default| self.number(key).unwrap_or(default);
-        let setting = |key: &str, reason: &dyn Display| setting(name, key, reason);
         let time = |key: &str, default| match self.text(key) {
             None => Ok(default),
             Some(text) => duration::parse(text)
@@ -52,13 +52,10 @@ impl RawDatabase {
         let pooler = self.text("pooler").map(str::parse).transpose();
         let require_auth = self.text("require_auth").map(str::parse).transpose();
         Ok(Settings {
-            user: owned("user").ok_or_else(|| {
-                format!(
-                    "database '{name}': user is required (set user, or ZIGGURAT_DB_USER or \
-                     -db-user for the first one)"
-                )
-            })?,
-            hosts: self.host_list(name, port)?,
+            user: owned("user").context(
+                "user is required (set user, or ZIGGURAT_DB_USER or -db-user for the first one)",
+            )?,
+            hosts: self.host_list(port)?,
             port,
             target_session_attrs: target
                 .map_err(|error: UnknownSessionAttrs| setting("target_session_attrs", &error))?
@@ -67,7 +64,7 @@ impl RawDatabase {
             database: owned("database").unwrap_or(default.database),
             // An empty password means that the password file is used.
             password: owned("password").unwrap_or_default().into(),
-            ssl_mode: self.ssl_mode(name)?.unwrap_or(default.ssl_mode),
+            ssl_mode: self.ssl_mode()?.unwrap_or(default.ssl_mode),
             ssl_root_cert: path("sslrootcert"),
             require_auth: require_auth
                 .map_err(|error: UnknownAuth| setting("require_auth", &error))?,
@@ -102,11 +99,11 @@ impl RawDatabase {
     }
 
     /// Returns the hosts, if there are several to choose from.
-    fn host_list(&self, name: &str, port: u16) -> Result<Vec<Host>, String> {
-        let wrong = |reason: &str| setting(name, "hosts", &reason);
+    fn host_list(&self, port: u16) -> anyhow::Result<Vec<Host>> {
         let hosts = match (self.text("hosts"), &self.hosts) {
-            (Some(text), _) => hosts(text, port)
-                .ok_or_else(|| wrong("must be host:port, with commas between them"))?,
+            (Some(text), _) => {
+                hosts(text, port).context("hosts must be host:port, with commas between them")?
+            }
             (None, Some(list)) => {
                 let hosts = list.iter();
                 let hosts = hosts.map(|(host, own)| Host::new(host, own.unwrap_or(port)));
@@ -115,26 +112,26 @@ impl RawDatabase {
             (None, None) => Vec::new(),
         };
         if !hosts.is_empty() && self.text("host").is_some() {
-            return Err(wrong("and host exclude each other"));
+            bail!("hosts and host exclude each other");
         }
         Ok(hosts)
     }
 
-    fn ssl_mode(&self, name: &str) -> Result<Option<SslMode>, String> {
+    fn ssl_mode(&self) -> anyhow::Result<Option<SslMode>> {
         let mode = self.text("sslmode").map(|text| {
             text.parse().map_err(|_| {
                 let reason = format!(
                     "'{text}' is none of disable, allow, prefer, require, verify-ca, verify-full"
                 );
-                setting(name, "sslmode", &reason)
+                setting("sslmode", &reason)
             })
         });
         mode.transpose()
     }
 }
 
-fn setting(name: &str, key: &str, reason: &dyn Display) -> String {
-    format!("database '{name}': {key} {reason}")
+fn setting(key: &str, reason: &dyn Display) -> anyhow::Error {
+    anyhow!("{key} {reason}")
 }
 
 /// Parses `host:port,host:port`; a host without a port gets `port`.
