@@ -10,8 +10,26 @@ use crate::{failure::Failure, output::quoted};
 ///
 /// Fails if it is not a UUID: exit 2, with the kind of record.
 pub(crate) fn parse(kind: &str, typed: &str) -> Result<String, Failure> {
-    canonical(typed)
-        .map_err(|reason| Failure::usage(format!("invalid {kind} {}: {reason}", quoted(typed))))
+    let refused =
+        |reason: &str| Failure::usage(format!("invalid {kind} {}: {reason}", quoted(typed)));
+    let invalid = || refused("invalid UUID format");
+    let digits = match typed.len() {
+        32 | 36 => typed,
+        38 => typed
+            .strip_prefix('{')
+            .and_then(|text| text.strip_suffix('}'))
+            .ok_or_else(invalid)?,
+        45 => match typed.split_at_checked(9).ok_or_else(invalid)? {
+            (prefix, digits) if prefix.eq_ignore_ascii_case("urn:uuid:") => digits,
+            (prefix, _) => {
+                let prefix = quoted(prefix);
+                return Err(refused(&format!("invalid urn prefix: {prefix}")));
+            }
+        },
+        length => return Err(refused(&format!("invalid UUID length: {length}"))),
+    };
+    let id = Uuid::try_parse(digits).map_err(|_| invalid())?;
+    Ok(id.hyphenated().to_string())
 }
 
 /// Returns whether a text looks like an id, valid or not, rather than a name.
@@ -25,28 +43,9 @@ pub(crate) fn is_like(typed: &str) -> bool {
         .and_then(|text| text.strip_suffix('}'));
     let prefix = typed.get(.."urn:".len()).unwrap_or_default();
     typed.is_empty()
-        || canonical(typed).is_ok()
+        || parse("", typed).is_ok()
         || is_hyphenated(bare.unwrap_or(typed))
         || prefix.eq_ignore_ascii_case("urn:")
-}
-
-fn canonical(typed: &str) -> Result<String, String> {
-    let invalid = || "invalid UUID format".to_owned();
-    let digits = match typed.len() {
-        32 | 36 => typed,
-        38 => typed
-            .strip_prefix('{')
-            .and_then(|text| text.strip_suffix('}'))
-            .ok_or_else(invalid)?,
-        45 => match typed.split_at_checked(9).ok_or_else(invalid)? {
-            (prefix, digits) if prefix.eq_ignore_ascii_case("urn:uuid:") => digits,
-            (prefix, _) => return Err(format!("invalid urn prefix: {}", quoted(prefix))),
-        },
-        length => return Err(format!("invalid UUID length: {length}")),
-    };
-    Uuid::try_parse(digits)
-        .map(|id| id.hyphenated().to_string())
-        .map_err(|_| invalid())
 }
 
 #[cfg(test)]

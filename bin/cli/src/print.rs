@@ -86,10 +86,7 @@ pub(crate) fn report<T: Serialize>(
 /// Prints a value as JSON or YAML, or the output of the `--jq` program.
 pub(crate) fn structured(context: &mut Context<'_>, node: &Node) -> Result<(), Failure> {
     let text = match (&context.globals.jq, context.globals.output) {
-        (Some(source), _) => Program::compile(source)
-            .map_err(Failure::usage)?
-            .run(node)
-            .map_err(Failure::general)?,
+        (Some(source), _) => Program::compile(source)?.run(node)?,
         (None, Format::Yaml) => yaml_of(node, 4),
         (None, Format::Json | Format::Text) => node.to_json() + "\n",
     };

@@ -68,7 +68,7 @@ pub(crate) fn set_up<'a>(
         jq: matches.value("jq").map(str::to_owned),
     };
     if let Some(source) = &globals.jq {
-        Program::compile(source).map_err(Failure::usage)?;
+        Program::compile(source)?;
     }
     let keychain: Arc<dyn Keychain> = match environment.keychain() {
         Some(keychain) => keychain,

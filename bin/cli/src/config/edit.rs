@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use serde_yaml::{Mapping, Value};
+use ziggurat_runtime::Problem;
 
 use crate::{config::read, output::yaml_scalar};
 
@@ -20,11 +21,11 @@ pub(super) struct Document {
 
 impl Document {
     /// Parses a document; an empty one is an empty mapping.
-    pub(super) fn read(text: &str) -> Result<Self, String> {
+    pub(super) fn read(text: &str) -> Result<Self, Problem> {
         let value = match read::parse(text)? {
             Value::Null => Value::Mapping(Mapping::new()),
             value @ Value::Mapping(_) => value,
-            _ => return Err("the document must be a mapping of keys and values".to_owned()),
+            _ => return Err(read::no_mapping("the document")),
         };
         Ok(Self {
             text: text.to_owned(),

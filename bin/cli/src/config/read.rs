@@ -4,12 +4,12 @@
 
 use serde::Deserialize as _;
 use serde_yaml::{Mapping, Value};
-use ziggurat_runtime::{Secret, yaml};
+use ziggurat_runtime::{Problem, Secret, yaml};
 
 use crate::config::{Content, Profile};
 
 /// Reads the configuration.
-pub(super) fn content(text: &str) -> Result<Content, String> {
+pub(super) fn content(text: &str) -> Result<Content, Problem> {
     let root = parse(text)?;
     let Some(root) = mapping(&root, "the document")? else {
         return Ok(Content::default());
@@ -26,14 +26,14 @@ pub(super) fn content(text: &str) -> Result<Content, String> {
     content.keychain = match member(root, "keychain") {
         None | Some(Value::Null) => None,
         Some(Value::Bool(wanted)) => Some(*wanted),
-        Some(_) => return Err("keychain must be true or false".to_owned()),
+        Some(_) => return Err(Problem::MustBe("keychain".to_owned(), "true or false")),
     };
     let Some(profiles) = member(root, "profiles") else {
         return Ok(content);
     };
     for (name, section) in mapping(profiles, "profiles")?.into_iter().flatten() {
         let Value::String(name) = name else {
-            return Err("the name of a profile must be text".to_owned());
+            return Err(Problem::MustBe("the name of a profile".to_owned(), "text"));
         };
         content
             .profiles
@@ -43,19 +43,18 @@ pub(super) fn content(text: &str) -> Result<Content, String> {
 }
 
 /// Parses YAML; an error has the position, but no text of the file.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+pub(super) fn parse(text: &str) -> Result<Value, Problem> {
     let parsed = yaml::reader(text).and_then(Value::deserialize);
     parsed.map_err(|error| match error.location() {
-        Some(at) => format!(
-            "not valid YAML at line {}, column {}",
-            at.line(),
-            at.column()
-        ),
-        None => "not valid YAML".to_owned(),
+        Some(at) => {
+            let (line, column) = (at.line(), at.column());
+            format!("not valid YAML at line {line}, column {column}").into()
+        }
+        None => "not valid YAML".into(),
     })
 }
 
-fn profile(name: &str, section: &Value) -> Result<Profile, String> {
+fn profile(name: &str, section: &Value) -> Result<Profile, Problem> {
     let place = format!("profiles.{name}");
     let Some(section) = mapping(section, &place)? else {
         return Ok(Profile::default());
@@ -75,23 +74,28 @@ fn profile(name: &str, section: &Value) -> Result<Profile, String> {
     })
 }
 
-fn mapping<'a>(value: &'a Value, place: &str) -> Result<Option<&'a Mapping>, String> {
+fn mapping<'a>(value: &'a Value, place: &str) -> Result<Option<&'a Mapping>, Problem> {
     match value {
         Value::Null => Ok(None),
         Value::Mapping(mapping) => Ok(Some(mapping)),
-        _ => Err(format!("{place} must be a mapping of keys and values")),
+        _ => Err(no_mapping(place)),
     }
+}
+
+/// Returns the problem of a value that is not a mapping.
+pub(super) fn no_mapping(place: &str) -> Problem {
+    Problem::MustBe(place.to_owned(), "a mapping of keys and values")
 }
 
 fn member<'a>(mapping: &'a Mapping, name: &str) -> Option<&'a Value> {
     mapping.get(name)
 }
 
-fn text_of(mapping: &Mapping, name: &str, place: &str) -> Result<Option<String>, String> {
+fn text_of(mapping: &Mapping, name: &str, place: &str) -> Result<Option<String>, Problem> {
     match member(mapping, name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.is_empty() => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(format!("{place}{name} must be text")),
+        Some(_) => Err(Problem::MustBe(format!("{place}{name}"), "text")),
     }
 }

@@ -7,9 +7,12 @@ use jaq_core::{
 };
 use jaq_json::{Val, read};
 
-use crate::output::{
-    node::Node,
-    table::{Column, Show},
+use crate::{
+    failure::Failure,
+    output::{
+        node::Node,
+        table::{Column, Show},
+    },
 };
 
 /// A compiled `--jq` program.
@@ -22,9 +25,9 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// Fails if it is not a jq program.
-    pub(crate) fn compile(source: &str) -> Result<Self, String> {
-        let refused = || format!("--jq {source:?} is not a jq program");
+    /// Fails if it is not a jq program: exit 2.
+    pub(crate) fn compile(source: &str) -> Result<Self, Failure> {
+        let refused = || Failure::usage(format!("--jq {source:?} is not a jq program"));
         let definitions = jaq_core::defs()
             .chain(jaq_std::defs())
             .chain(jaq_json::defs());
@@ -49,8 +52,8 @@ impl Program {
     }
 
     /// Runs the program: one line per result, strings without quotes.
-    pub(crate) fn run(&self, input: &Node) -> Result<String, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("--jq: {error}");
+    pub(crate) fn run(&self, input: &Node) -> Result<String, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::general(format!("--jq: {error}"));
         let input = read::parse_single(input.to_json().as_bytes()).map_err(|e| failed(&e))?;
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
         let mut text = String::new();
@@ -108,7 +111,7 @@ pub(crate) fn members(node: &Node, fields: &[String]) -> Node {
 mod tests {
     use super::*;
 
-    fn run(source: &str, input: &str) -> Result<String, String> {
+    fn run(source: &str, input: &str) -> Result<String, Failure> {
         let input = Node::read(input.as_bytes()).expect("JSON");
         Program::compile(source)?.run(&input)
     }
@@ -137,9 +140,11 @@ mod tests {
     fn an_invalid_program_and_a_failing_one_are_told_apart() {
         for source in [".[", "nothing(", "nothing"] {
             let error = run(source, "{}").expect_err(source);
-            assert_eq!(error, format!("--jq {source:?} is not a jq program"));
+            let expected = format!("--jq {source:?} is not a jq program");
+            assert_eq!((error.to_string(), error.exit()), (expected, 2));
         }
         let error = run(".a.b", r#"{"a":1}"#).expect_err("a number has no members");
-        assert!(error.starts_with("--jq: "), "{error}");
+        assert!(error.to_string().starts_with("--jq: "), "{error}");
+        assert_eq!(error.exit(), 1);
     }
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use http::Uri;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
+use crate::http::message::TransportError;
+
 /// The base URL of the API: `http` or `https`, a host, optionally a path, nothing else.
 ///
 /// Kept as written, except for a slash at the end, because cached tokens are bound to it.
@@ -103,24 +105,27 @@ impl std::error::Error for InvalidAddress {}
 // === impl Target ===
 
 impl Target {
-    /// Parses the URL of a request; the error has the reason.
-    pub fn parse(url: &str) -> Result<Self, String> {
+    /// Parses the URL of a request.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is not an `http` or `https` URL with a host.
+    pub fn parse(url: &str) -> Result<Self, TransportError> {
         let (url, _) = url.split_once('#').unwrap_or((url, ""));
-        let uri: Uri = utf8_percent_encode(url, NEVER_SENT)
-            .to_string()
-            .parse()
-            .map_err(|error: http::uri::InvalidUri| error.to_string())?;
-        match (uri.scheme_str(), uri.host()) {
-            (Some("http" | "https"), Some(host)) if !host.is_empty() => Ok(Self { uri }),
-            (Some(scheme), Some(_)) => Err(format!("unsupported protocol scheme {scheme:?}")),
-            _ => Err("no host in the address".to_owned()),
-        }
+        let uri = Uri::try_from(utf8_percent_encode(url, NEVER_SENT).to_string());
+        let uri = uri.map_err(|error| TransportError::Answer(error.to_string()))?;
+        let reason = match (uri.scheme_str(), uri.host()) {
+            (Some("http" | "https"), Some(host)) if !host.is_empty() => return Ok(Self { uri }),
+            (Some(scheme), Some(_)) => format!("unsupported protocol scheme {scheme:?}"),
+            _ => "no host in the address".to_owned(),
+        };
+        Err(TransportError::Answer(reason))
     }
 
     /// Resolves the URL of a redirect from here.
     ///
     /// The crate `url` would rewrite dots and backslashes in it, and add 245 kB to the program.
-    pub(crate) fn redirected(&self, location: &str) -> Result<Self, String> {
+    pub(crate) fn redirected(&self, location: &str) -> Result<Self, TransportError> {
         let scheme = self.uri.scheme_str().unwrap_or("http");
         let authority = self.host_header();
         if location.starts_with("//") {

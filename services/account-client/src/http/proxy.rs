@@ -5,7 +5,10 @@ use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use ziggurat_runtime::Environment;
 
-use crate::http::address::{Origin, Target, is_loopback};
+use crate::http::{
+    address::{Origin, Target, is_loopback},
+    message::TransportError,
+};
 
 /// The proxies of the environment.
 #[derive(Clone, Default)]
@@ -39,7 +42,7 @@ impl Proxies {
     /// # Errors
     ///
     /// Fails if the variable names a kind of proxy that is not supported.
-    pub(crate) fn proxy_for(&self, origin: &Origin) -> Result<Option<Intercept>, String> {
+    pub(crate) fn proxy_for(&self, origin: &Origin) -> Result<Option<Intercept>, TransportError> {
         let (name, value) = if origin.is_tls {
             ("HTTPS_PROXY", &self.https)
         } else {
@@ -71,9 +74,9 @@ impl Proxies {
             ..origin.clone()
         };
         let target = Uri::try_from(format!("http://{}", target.authority()))
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| TransportError::lasting(error.to_string()))?;
         match (matcher.intercept(&target), url) {
-            (Some(_), Err(reason)) => Err(format!("{name}: {reason}")),
+            (Some(_), Err(reason)) => Err(TransportError::lasting(format!("{name}: {reason}"))),
             (proxy, _) => Ok(proxy),
         }
     }
@@ -181,6 +184,7 @@ mod tests {
         let proxies = proxies(&[("HTTP_PROXY", "socks5://p:1")]);
         let origin = Target::parse("http://h").expect("a target").origin();
         let reason = proxies.proxy_for(&origin).expect_err("a refusal");
+        let reason = reason.to_string();
         assert!(reason.starts_with("HTTP_PROXY: "), "{reason}");
         for value in ["ftp://p:1", "http://"] {
             let unusable = self::proxies(&[("HTTP_PROXY", value), ("NO_PROXY", "direct")]);

@@ -20,7 +20,7 @@ use hyper_util::{client::proxy::matcher::Intercept, rt::TokioIo};
 use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
-use ziggurat_runtime::{Environment, retry_after};
+use ziggurat_runtime::{Environment, causes, retry_after};
 
 use crate::http::{
     address::{Origin, Target},
@@ -198,7 +198,7 @@ impl<'a> Transport<'a> {
         deadline: Option<Instant>,
         notes: &mut (dyn Write + Send),
     ) -> Result<Incoming, TransportError> {
-        let mut target = Target::parse(&request.url).map_err(TransportError::Answer)?;
+        let mut target = Target::parse(&request.url)?;
         let mut headers = request.headers.clone();
         for _ in 0..=MAX_REDIRECTS {
             let answer = self
@@ -212,7 +212,7 @@ impl<'a> Transport<'a> {
             };
             let next = location
                 .to_str()
-                .map_err(|_| "its Location is not text".to_owned())
+                .map_err(|_| TransportError::Answer("its Location is not text".to_owned()))
                 .and_then(|location| target.redirected(location))
                 .map_err(|reason| TransportError::Answer(format!("redirect: {reason}")))?;
             if next.origin() != target.origin() {
@@ -278,15 +278,10 @@ impl<'a> Transport<'a> {
     }
 
     async fn open(&mut self, origin: Origin) -> Result<Connection, TransportError> {
-        let proxy = self
-            .proxies
-            .proxy_for(&origin)
-            .map_err(TransportError::lasting)?;
+        let proxy = self.proxies.proxy_for(&origin)?;
         let is_tls = |proxy: &Intercept| Origin::of(proxy.uri()).is_tls;
         if self.tls.is_none() && (origin.is_tls || proxy.as_ref().is_some_and(is_tls)) {
-            let tls = tls::connector(self.environment)
-                .map_err(|cause| TransportError::lasting(format!("TLS: {cause}")))?;
-            self.tls = Some(tls);
+            self.tls = Some(tls::connector(self.environment)?);
         }
         let stream = connect::dial(&origin, proxy.as_ref(), self.tls.as_ref()).await?;
         let (sender, driver) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
@@ -392,14 +387,8 @@ fn is_redirect(answer: &Incoming) -> bool {
 
 /// Creates the failure of a broken connection, with all its causes after the prefix.
 pub(super) fn broken(prefix: &str, error: &hyper::Error) -> TransportError {
-    let mut cause = format!("{prefix}{error}");
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        cause = format!("{cause}: {inner}");
-        source = inner.source();
-    }
     TransportError::Connection {
-        cause,
+        cause: format!("{prefix}{}", causes(error)),
         // The server rejects the cached token once, so the second command obtains a new one.
         is_passing: !error.is_parse(),
     }
