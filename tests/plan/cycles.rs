@@ -3,7 +3,7 @@ use std::{
     path::Path,
 };
 
-use crate::{planned, root, sources};
+use crate::{planned, root, sources, without_comments};
 
 /// The path of a module below the root of its crate.
 type Module = Vec<String>;
@@ -129,13 +129,6 @@ fn module(path: &Path, source: &Path) -> Module {
         [root] if root == "lib" || root == "main" => Vec::new(),
         _ => path,
     }
-}
-
-fn without_comments(text: &str) -> String {
-    let code = text
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default());
-    code.collect::<Vec<_>>().join("\n")
 }
 
 /// Reads a path, or the tree of paths of a `use`.

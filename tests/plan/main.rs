@@ -4,6 +4,7 @@
 //! planned.
 
 mod cycles;
+mod errors;
 mod examples;
 mod imports;
 mod levels;
@@ -116,4 +117,11 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
     add(&root().join(folder).join("src"), &mut files);
     files
+}
+
+fn without_comments(text: &str) -> String {
+    let code = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default());
+    code.collect::<Vec<_>>().join("\n")
 }
