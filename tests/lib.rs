@@ -30,7 +30,7 @@ macro_rules! serve {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let address = format!("http://{}/mcp", listener.local_addr()?);
         let calls = async {
-            let client = ziggurat_mcp::client::Client::http(&address);
+            let client = ziggurat_mcp_client::Client::http(&address);
             let $client = client.with_bearer($token).connect().await?;
             $calls;
             Ok::<(), Box<dyn std::error::Error>>(())

@@ -50,7 +50,7 @@ const LEVELS: [&[&str]; 10] = [
         "services/mcp",
         "services/sync",
     ],
-    &["services/databases"],
+    &["services/databases", "services/mcp-client"],
     &["services/answers"],
     &[
         "services/query-api",

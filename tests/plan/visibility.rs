@@ -3,7 +3,13 @@ use std::{collections::HashSet, fs, path::PathBuf};
 use crate::{planned, root, sources};
 
 /// The published crates: their users are not in the workspace.
-const PUBLISHED: [&str; 4] = ["layers", "services/mcp", "services/serve", "services/text"];
+const PUBLISHED: [&str; 5] = [
+    "layers",
+    "services/mcp",
+    "services/mcp-client",
+    "services/serve",
+    "services/text",
+];
 
 /// The starts of a line that declares something public, in a module or in an `impl`.
 const DECLARATIONS: [&str; 9] = [

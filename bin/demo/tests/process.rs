@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{process::Child, runtime::Runtime, time::timeout};
 use ziggurat_black_box::{PATIENCE, Program, connect, ended, output, until};
-use ziggurat_mcp::client::{Client, ClientBuilder};
+use ziggurat_mcp_client::{Client, ClientBuilder};
 use ziggurat_search::{
     bm25::{Bm25, Question},
     tokens,

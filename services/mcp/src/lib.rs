@@ -87,8 +87,6 @@ struct Readme;
 mod access;
 mod body;
 mod caller;
-#[cfg(feature = "client")]
-pub mod client;
 mod content;
 mod detached_calls;
 mod dispatch;

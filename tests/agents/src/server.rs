@@ -5,7 +5,7 @@ use std::{env, fs};
 use anyhow::Context as _;
 use serde_json::Value;
 use ziggurat_black_box::{Folder, Program};
-use ziggurat_mcp::client::Client;
+use ziggurat_mcp_client::Client;
 
 /// A server of one database; ends on drop.
 #[derive(Debug)]

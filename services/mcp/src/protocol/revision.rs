@@ -63,10 +63,6 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// The newest revision that starts with `initialize`.
-    #[cfg(feature = "client")]
-    pub(crate) const LATEST_LEGACY: Self = Self::V2025_11_25;
-
     /// The revision of a request without a header.
     pub(crate) const WITHOUT_HEADER: Self = Self::V2025_03_26;
 
