@@ -88,16 +88,8 @@ mod access;
 mod body;
 mod caller;
 mod content;
-mod detached_calls;
-mod dispatch;
 mod elicit;
-mod encode;
 mod failure;
-mod future;
-mod heartbeat;
-#[cfg(feature = "http")]
-mod http_server;
-mod method;
 mod notify;
 mod observe;
 mod params;
@@ -106,16 +98,8 @@ pub mod protocol;
 mod read_resource;
 mod record;
 mod resource;
-#[cfg(any(feature = "http", feature = "stdio"))]
-mod serve_error;
-#[cfg(any(feature = "http", feature = "stdio"))]
 mod server;
 mod sorted_list;
-pub mod stdio;
-#[cfg(any(feature = "http", feature = "stdio"))]
-mod stop;
-#[cfg(feature = "http")]
-pub mod streamable;
 mod structure;
 mod template;
 #[cfg(test)]
@@ -138,10 +122,18 @@ use ziggurat_layers::{
     sanitize::Sanitizer,
 };
 
-use crate::{encode::Encoders, future::State as CallState, method::Methods};
+use crate::server::{encode::Encoders, future::State as CallState, method::Methods};
 
+#[cfg(any(feature = "http", feature = "stdio"))]
+pub use self::server::{
+    builder::{Server, ServerBuilder},
+    serve_error::{Result, ServeError},
+};
 #[cfg(feature = "http")]
-pub use self::http_server::{Calls, Endpoint, Guarded, Http};
+pub use self::server::{
+    http::{Calls, Endpoint, Guarded, Http},
+    streamable,
+};
 #[cfg(feature = "schemars")]
 pub use self::tool::DescribedResult;
 pub use self::{
@@ -149,11 +141,8 @@ pub use self::{
     body::ResultBody,
     caller::Caller,
     content::{Block, EmbeddedResource},
-    detached_calls::{DetachedCalls, DetachedCallsRunner},
     elicit::{Elicitation, Inputs, Question, RecordUnreachable, StateSigner, UsedAnswers},
     failure::Failure,
-    future::ResponseFuture,
-    method::{Method, MethodFuture},
     notify::{Notifier, Progress},
     observe::{Admission, End, LogFields, NotAdmitted, ObservedCall, Observer, Outcome},
     prompt::{
@@ -166,6 +155,12 @@ pub use self::{
         ReadError, Resource, ResourceClosure, ResourceDescriptor, ResourceHandler, Resources,
         Unavailable,
     },
+    server::{
+        detached_calls::{DetachedCalls, DetachedCallsRunner},
+        future::ResponseFuture,
+        method::{Method, MethodFuture},
+        stdio,
+    },
     structure::Structure,
     template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     tool::{
@@ -173,11 +168,6 @@ pub use self::{
         Reported, Schema, State, Tool, ToolClosure, ToolDescriptor, ToolFuture, ToolHandler,
         ToolRequest, ToolResult, ToolService, Tools, Visibility,
     },
-};
-#[cfg(any(feature = "http", feature = "stdio"))]
-pub use self::{
-    serve_error::{Result, ServeError},
-    server::{Server, ServerBuilder},
 };
 
 pub use ziggurat_text::Text;

@@ -7,8 +7,8 @@ use tokio_test::block_on;
 
 use super::*;
 use crate::{
-    encode::Encoders,
     protocol::{Context, Revision},
+    server::encode::Encoders,
 };
 
 /// Makes the result of a tool.

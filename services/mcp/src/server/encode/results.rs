@@ -7,8 +7,8 @@ use ziggurat_layers::json_rpc::Reply;
 
 use crate::{
     Block, Error, Rendered, ResultBody, Structure, ToolResult,
-    encode::{Encoder, Fault, to_bytes, with_tail},
     resource::Contents,
+    server::encode::{Encoder, Fault, to_bytes, with_tail},
     tool::Content,
 };
 

@@ -62,7 +62,7 @@ use tower_service::Service;
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 use ziggurat_serve::{is_json, sse};
 
-use crate::{Notifier, streamable::accept::takes_events};
+use crate::{Notifier, server::streamable::accept::takes_events};
 
 pub use self::body::StreamableBody;
 

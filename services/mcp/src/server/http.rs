@@ -23,8 +23,10 @@ use ziggurat_serve::{HttpService, Limits, RequestBody};
 use crate::{
     Result, ServeError, Server, SetupError,
     protocol::{self, Protocol, ProtocolLayer},
-    stop::stop,
-    streamable::{Streamable, StreamableLayer},
+    server::{
+        stop::stop,
+        streamable::{Streamable, StreamableLayer},
+    },
 };
 
 pub use self::endpoint::Endpoint;

@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 use ziggurat_serve::sse;
 
-use crate::{Notifier, streamable::KEEP_ALIVE_INTERVAL};
+use crate::{Notifier, server::streamable::KEEP_ALIVE_INTERVAL};
 
 const OPENING: &[u8] = b"event: message\ndata: ";
 const CLOSING: &[u8] = b"\n\n";

@@ -5,7 +5,10 @@ use std::{fmt, pin::Pin, sync::Arc};
 use bytes::Bytes;
 use ziggurat_layers::json_rpc::{Call, Error};
 
-use crate::{Caller, encode::Fault, future::State};
+use crate::{
+    Caller,
+    server::{encode::Fault, future::State},
+};
 
 /// Future of a [`Method`]: the result as JSON.
 // Boxed: methods of a program are rare compared with calls of tools.
@@ -23,16 +26,16 @@ pub trait Method: Send + Sync + 'static {
 
 /// The methods of a program, by name.
 #[derive(Clone, Default)]
-pub(super) struct Methods(Vec<(&'static str, Arc<dyn Method>)>);
+pub(crate) struct Methods(Vec<(&'static str, Arc<dyn Method>)>);
 
 // === impl Methods ===
 
 impl Methods {
-    pub(super) fn add(&mut self, name: &'static str, method: impl Method) {
+    pub(crate) fn add(&mut self, name: &'static str, method: impl Method) {
         self.0.push((name, Arc::new(method)));
     }
 
-    pub(super) fn answer(&self, caller: &Caller, call: &Call) -> Result<State, Fault> {
+    pub(crate) fn answer(&self, caller: &Caller, call: &Call) -> Result<State, Fault> {
         let mut methods = self.0.iter();
         let (_, method) = methods
             .find(|(name, _)| *name == call.method())

@@ -15,7 +15,7 @@ use crate::{Progress, protocol::Context as CallContext};
 const PERIOD: Duration = Duration::from_secs(3);
 
 /// Notifies a client every few seconds that its call is still running.
-pub(super) struct Heartbeat {
+pub(crate) struct Heartbeat {
     progress: Arc<Progress>,
     began: Instant,
     // Boxed: only calls that ask for progress have one.
@@ -26,7 +26,7 @@ pub(super) struct Heartbeat {
 
 impl Heartbeat {
     /// Starts the timer, if the client asked for progress.
-    pub(super) fn of(context: &CallContext) -> Option<Self> {
+    pub(crate) fn of(context: &CallContext) -> Option<Self> {
         let progress = Arc::clone(context.progress.as_ref()?);
         let began = Instant::now();
         Some(Self {
@@ -37,7 +37,7 @@ impl Heartbeat {
     }
 
     /// Reports the seconds since the start whenever the period is over.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(()) = self.timer.as_mut().poll(cx) {
             let now = Instant::now();
             let seconds = (now - self.began).as_secs();

@@ -5,7 +5,11 @@ use tower_layer::Layer as _;
 use tower_service::Service;
 use ziggurat_layers::json_rpc::{Call, Reply};
 
-use crate::{Result, Server, protocol::ProtocolLayer, stdio::Stdio, stop::stop};
+use crate::{
+    Result, Server,
+    protocol::ProtocolLayer,
+    server::{stdio::Stdio, stop::stop},
+};
 
 // === impl Stdio ===
 

@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Returns a future that resolves on SIGINT or SIGTERM.
 #[cfg(unix)]
-pub(super) fn stop() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {
@@ -20,7 +20,7 @@ pub(super) fn stop() -> io::Result<impl Future<Output = ()>> {
 
 /// Returns a future that resolves when the user interrupts the program.
 #[cfg(not(unix))]
-pub(super) fn stop() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
     Ok(async {
         tokio::signal::ctrl_c().await.ok();
     })

@@ -6,25 +6,27 @@ use ziggurat_layers::json_rpc::Call;
 
 use crate::{
     Caller, EntryKind, Inputs, ObservedCall, Outcome, PromptArguments, Shared, Tool, ToolRequest,
-    encode::{Encoder, Fault},
-    future::State,
-    heartbeat::Heartbeat,
     params::{Completion, Member, Params, Subject, invalid, string},
     protocol::Revision,
     record::{LogIds, Record},
+    server::{
+        encode::{Encoder, Fault},
+        future::State,
+        heartbeat::Heartbeat,
+    },
     template::Placeholders,
     tool::headers,
 };
 
 impl Shared {
     /// Shows a call to the observer.
-    pub(super) fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
+    pub(crate) fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
         let observer = self.observer.as_ref().filter(|_| !call.is_notification())?;
         observer.begin(call, caller)
     }
 
     /// Starts to answer a call.
-    pub(super) fn dispatch(&self, encoder: &Encoder, caller: Caller, call: Call) -> State {
+    pub(crate) fn dispatch(&self, encoder: &Encoder, caller: Caller, call: Call) -> State {
         let state = self.dispatched(encoder, caller, call);
         state.unwrap_or_else(|fault| State::Ready(Some(Err(fault))))
     }

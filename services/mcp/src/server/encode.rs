@@ -22,7 +22,7 @@ use crate::{
     protocol::{Context, Revision},
 };
 
-pub(super) use self::{fault::Fault, lists::Pages};
+pub(crate) use self::{fault::Fault, lists::Pages};
 
 const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -31,19 +31,19 @@ const LIST_TTL: u32 = 60_000;
 
 /// Encodes results and errors for one revision.
 #[derive(Debug)]
-pub(super) struct Encoder {
-    pub(super) revision: Revision,
+pub(crate) struct Encoder {
+    pub(crate) revision: Revision,
     /// Unset for calls that are answered exactly as in revision 2024-11-05.
-    pub(super) is_negotiated: bool,
+    pub(crate) is_negotiated: bool,
     /// The result of `initialize`, or in the modern revision of `server/discover`.
-    pub(super) opening: Bytes,
+    pub(crate) opening: Bytes,
     /// For callers with read-only access, and for callers with write access.
     tools: [Pages; 2],
     /// The end of every list.
     list_tail: String,
-    pub(super) resources: Pages,
-    pub(super) resource_templates: Pages,
-    pub(super) prompts: Pages,
+    pub(crate) resources: Pages,
+    pub(crate) resource_templates: Pages,
+    pub(crate) prompts: Pages,
     /// The `_meta` of every result in the modern revision.
     meta: Value,
     /// The bytes after the text of a tool.
@@ -55,7 +55,7 @@ pub(super) struct Encoder {
 
 /// The encoders of all revisions.
 #[derive(Clone, Debug)]
-pub(super) struct Encoders {
+pub(crate) struct Encoders {
     exact: Arc<Encoder>,
     negotiated: [Arc<Encoder>; Revision::ALL.len()],
 }
@@ -63,7 +63,7 @@ pub(super) struct Encoders {
 // === impl Encoders ===
 
 impl Encoders {
-    pub(super) fn new(
+    pub(crate) fn new(
         server: &ServerInfo,
         tools: &Tools,
         resources: &Resources,
@@ -79,7 +79,7 @@ impl Encoders {
         }
     }
 
-    pub(super) fn of(&self, context: &Context) -> &Arc<Encoder> {
+    pub(crate) fn of(&self, context: &Context) -> &Arc<Encoder> {
         if context.is_negotiated() {
             &self.negotiated[context.revision() as usize]
         } else {
@@ -131,12 +131,12 @@ impl Encoder {
         }
     }
 
-    pub(super) fn tools(&self, may_write: bool) -> &Pages {
+    pub(crate) fn tools(&self, may_write: bool) -> &Pages {
         &self.tools[usize::from(may_write)]
     }
 
     /// Encodes a list of tools for one caller.
-    pub(super) fn tools_of(&self, tools: &Tools, may_write: bool) -> Pages {
+    pub(crate) fn tools_of(&self, tools: &Tools, may_write: bool) -> Pages {
         let lists = lists::Format {
             revision: self.revision,
             is_negotiated: self.is_negotiated,
@@ -147,7 +147,7 @@ impl Encoder {
 
     /// Returns the page of a list that a client requests. Without negotiation lists have one page,
     /// and cursors are ignored.
-    pub(super) fn page(
+    pub(crate) fn page(
         &self,
         pages: &Pages,
         caller: &Caller,

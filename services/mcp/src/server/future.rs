@@ -17,28 +17,30 @@ use ziggurat_layers::{
 
 use crate::{
     Admission, Caller, DetachedCalls, End, Failure, ObservedCall, Outcome, ResultBody, Shared,
-    encode::{Encoder, Fault},
-    heartbeat::Heartbeat,
-    method::MethodFuture,
     record::{self, LogIds, Record},
     resource::ReadFuture,
+    server::{
+        encode::{Encoder, Fault},
+        heartbeat::Heartbeat,
+        method::MethodFuture,
+    },
     template::CompleteFuture,
     tool::ToolFuture,
 };
 
 /// Response future of [`Mcp`](super::Mcp).
 pub struct ResponseFuture {
-    pub(super) state: State,
+    pub(crate) state: State,
     /// Told about the end of the call.
-    pub(super) observed: Option<Box<dyn ObservedCall>>,
-    pub(super) encoder: Arc<Encoder>,
-    pub(super) sanitizer: Sanitizer,
+    pub(crate) observed: Option<Box<dyn ObservedCall>>,
+    pub(crate) encoder: Arc<Encoder>,
+    pub(crate) sanitizer: Sanitizer,
     /// The deadline of the call when the server shuts down.
-    pub(super) cut_off: CutOffFuture,
+    pub(crate) cut_off: CutOffFuture,
 }
 
 /// Progress of a call.
-pub(super) enum State {
+pub(crate) enum State {
     Ready(Option<Result<Reply<ResultBody>, Fault>>),
     /// Waiting for the observer.
     // Boxed: rare, and larger than the other states.
@@ -62,7 +64,7 @@ pub(super) enum State {
 }
 
 /// A call that has to be admitted.
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     admission: Admission,
     shared: Arc<Shared>,
     /// Set until it is admitted.
@@ -194,7 +196,7 @@ impl fmt::Debug for ResponseFuture {
 // === impl State ===
 
 impl State {
-    pub(super) fn waiting(
+    pub(crate) fn waiting(
         admission: Admission,
         shared: &Arc<Shared>,
         caller: Caller,
@@ -207,11 +209,11 @@ impl State {
         }))
     }
 
-    pub(super) fn ready(reply: Reply<ResultBody>) -> Self {
+    pub(crate) fn ready(reply: Reply<ResultBody>) -> Self {
         Self::Ready(Some(Ok(reply)))
     }
 
-    pub(super) fn result(result: Bytes) -> Self {
+    pub(crate) fn result(result: Bytes) -> Self {
         // Streamed although it is complete, so that the bytes are shared and not copied.
         Self::ready(Reply::stream(ResultBody::from(result)))
     }

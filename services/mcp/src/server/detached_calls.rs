@@ -43,7 +43,7 @@ impl DetachedCalls {
         )
     }
 
-    pub(super) fn detach(&self, mut record: Record, mut call: ToolFuture, cut_off: CutOffFuture) {
+    pub(crate) fn detach(&self, mut record: Record, mut call: ToolFuture, cut_off: CutOffFuture) {
         let job = Box::pin(async move {
             let ended = poll_fn(|cx| match call.as_mut().poll(cx) {
                 Poll::Ready(result) => Poll::Ready(Some(result)),

@@ -217,7 +217,8 @@ impl Stdio {
         let mut finished = pin!(async { tokio::try_join!(finishing, writing) });
         let mut outcome = time::timeout(self.limits.grace, finished.as_mut()).await;
         if outcome.is_err() {
-            warn!("calls were cut off after the grace period");
+            // The public path of this module, which filters of logs name.
+            warn!(target: "ziggurat_mcp::stdio", "calls were cut off after the grace period");
             self.cut_off.happen();
             outcome = time::timeout(ERROR_SEND_TIME, finished).await;
         }

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 use ziggurat_layers::json_rpc::{Call, Id, Incoming};
 
-use crate::stdio::output::OutputLine;
+use crate::server::stdio::output::OutputLine;
 
 /// The running calls: waiting for a permit, executing, or waiting to be written.
 pub(super) struct Calls<F, T> {

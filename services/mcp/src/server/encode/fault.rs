@@ -8,7 +8,7 @@ use ziggurat_layers::{
 
 use crate::{
     Failure, NotAdmitted, Outcome, Reported, ResultBody, elicit::MissingCapabilities,
-    encode::Encoder, protocol::error::CAPABILITY_MISSING,
+    protocol::error::CAPABILITY_MISSING, server::encode::Encoder,
 };
 
 /// Text for the model while a database is not ready.
