@@ -1,5 +1,7 @@
 //! Records of calls.
 
+pub(crate) mod statement;
+
 use std::{
     mem,
     net::IpAddr,
@@ -11,7 +13,7 @@ use jiff::Timestamp;
 use ziggurat_text::scan;
 
 use crate::{
-    CallEnd, CallStart, ReadStatement, StatementForm, Verdict, line, statement::Statement,
+    CallEnd, CallStart, ReadStatement, StatementForm, Verdict, draft::statement::Statement, line,
 };
 
 /// Maximum number of characters of a name.

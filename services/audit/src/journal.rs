@@ -13,9 +13,11 @@ use tracing::{error, warn};
 
 use crate::{
     Fsync, Settings,
-    chain::{Hex, Key},
     draft::Draft,
-    line,
+    line::{
+        self,
+        chain::{Hex, Key},
+    },
     log_file::LogFile,
     mark::{Mark, MarkFile},
     names,

@@ -69,10 +69,7 @@
 
 mod admin;
 mod audit;
-mod backward;
-mod chain;
 mod draft;
-mod entry;
 mod error;
 mod facts;
 mod journal;
@@ -84,9 +81,7 @@ mod queue;
 mod record;
 mod recovery;
 mod search;
-mod section;
 mod settings;
-mod statement;
 #[cfg(test)]
 mod tests;
 mod trail;
@@ -97,13 +92,13 @@ mod writer;
 pub use self::{
     admin::{AdminAudit, AdminCall, RecordError},
     audit::Audit,
-    chain::{Key, KeyError},
+    draft::statement::ReadStatement,
     error::OpenError,
     facts::{CallEnd, CallStart, Caller, request_method},
+    line::chain::{Key, KeyError},
     record::{Record, Unavailable},
     search::{ChainState, InvalidPosition, Page, Position, Search},
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
-    statement::ReadStatement,
     trail::Trail,
     verify::{Expected, Report, verify, verify_and_print},
     watched::WatchedRequest,

@@ -1,11 +1,15 @@
 //! Writes lines of JSON, member by member.
 
+pub(crate) mod backward;
+pub(crate) mod chain;
+pub(crate) mod entry;
+
 use std::{io::Write as _, net::IpAddr};
 
 use jiff::Timestamp;
 use ziggurat_text::scan;
 
-use crate::chain::{Hex, Key};
+use crate::line::chain::{Hex, Key};
 
 /// Text between the members of a line and its link.
 pub(crate) const CHAIN: &str = ",\"chain\":";

@@ -10,7 +10,7 @@ use std::{
 use tracing::warn;
 
 use crate::{
-    chain::{Hex, Sha},
+    line::chain::{Hex, Sha},
     names,
 };
 

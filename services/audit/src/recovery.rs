@@ -12,9 +12,11 @@ use tracing::{error, warn};
 
 use crate::{
     OpenError,
-    backward::BackwardLines,
-    chain::Hex,
-    entry::{Entry, first_line},
+    line::{
+        backward::BackwardLines,
+        chain::Hex,
+        entry::{Entry, first_line},
+    },
     mark::Mark,
     names,
 };

@@ -13,7 +13,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
-    Audit, Destination, backward::BackwardLines, entry::Entry, names, verify::verify_trail,
+    Audit, Destination,
+    line::{backward::BackwardLines, entry::Entry},
+    names,
+    verify::verify_trail,
 };
 
 /// Most bytes that one search reads.

@@ -1,11 +1,13 @@
 //! Checked values of the `audit` section of a configuration.
 
+mod section;
+
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use thiserror::Error;
 use ziggurat_runtime::duration;
 
-use crate::chain::{Key, KeyError};
+use crate::line::chain::{Key, KeyError};
 
 /// Settings of an audit trail.
 ///

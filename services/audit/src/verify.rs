@@ -10,9 +10,11 @@ use std::{
 use ziggurat_runtime::{Problem, causes, console};
 
 use crate::{
-    backward::BackwardLines,
-    chain::{Hex, Key, KeyError},
-    entry::{Entry, first_line},
+    line::{
+        backward::BackwardLines,
+        chain::{Hex, Key, KeyError},
+        entry::{Entry, first_line},
+    },
     mark::Mark,
     names,
 };

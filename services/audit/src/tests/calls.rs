@@ -6,7 +6,7 @@ use http::Request;
 use serde_json::json;
 
 use super::*;
-use crate::{CallEnd, Caller, Methods, ReadStatement, StatementForm, chain::Hex};
+use crate::{CallEnd, Caller, Methods, ReadStatement, StatementForm, line::chain::Hex};
 
 #[test]
 fn a_call_may_be_shared_between_tasks() {

@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use ziggurat_runtime::redact::Redactor;
 use ziggurat_sql::{Lexer, Token};
 
-use crate::{StatementForm, chain::Sha, line};
+use crate::{
+    StatementForm,
+    line::{self, chain::Sha},
+};
 
 /// Maximum number of characters of a statement in a record.
 const MAX_CHARACTERS: usize = 8192;
@@ -179,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::chain::Hex;
+    use crate::line::chain::Hex;
 
     fn normalized(text: &str) -> String {
         let mut out = Vec::new();

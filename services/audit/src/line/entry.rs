@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::{chain::Hex, line::CHAIN};
+use crate::line::{CHAIN, chain::Hex};
 
 /// A line, taken apart as far as the chain and the next start need it.
 #[derive(Debug)]
