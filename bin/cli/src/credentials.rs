@@ -13,10 +13,11 @@ use crate::{
     context::Context,
     failure::Failure,
     keychain::{self, Keychain, KeychainError},
+    output::escape,
 };
 
 /// The address of `ziggurat-platform` without any configuration.
-pub(crate) const DEFAULT_API_URL: &str = "http://127.0.0.1:8090";
+const DEFAULT_API_URL: &str = "http://127.0.0.1:8090";
 
 /// Maximum length of a secret.
 const LONGEST_SECRET: u64 = 64 * 1024;
@@ -74,7 +75,11 @@ impl Credentials {
             }
             (None, None) => {}
             (id, _) => {
-                let (given, missing) = half(VARIABLES, id.is_some());
+                let [id_name, secret_name] = VARIABLES;
+                let (given, missing) = match id {
+                    Some(_) => (id_name, secret_name),
+                    None => (secret_name, id_name),
+                };
                 return Err(Missing::Because(half_pair(given, missing)));
             }
         }
@@ -227,6 +232,24 @@ pub(crate) fn address(context: &Context<'_>, is_env: bool) -> Result<Address, Fa
     }
 }
 
+/// Returns the address of a profile.
+pub(crate) fn api_url(profile: &Profile) -> &str {
+    profile.api_url.as_deref().unwrap_or(DEFAULT_API_URL)
+}
+
+/// Removes the secret of a profile from the keychain; a failure is a note if one may be there.
+pub(crate) fn forget_secret(context: &mut Context<'_>, profile: &str, is_expected: bool) {
+    let account = keychain::account(profile, context.config.path());
+    if let Err(KeychainError::Unavailable(cause)) = context.keychain.delete(&account)
+        && is_expected
+    {
+        context.streams.note(format_args!(
+            "Warning: could not remove the client secret from the OS keychain: {}",
+            escape(&cause)
+        ));
+    }
+}
+
 /// Returns whether either of the two variables is set, so that other commands use them.
 pub(crate) fn variables_are_set(context: &Context<'_>) -> bool {
     VARIABLES
@@ -265,14 +288,6 @@ fn no_profile_named(context: &Context<'_>) -> Result<(), Failure> {
              set: unset the variables to use the profile, or drop --profile"
         ))),
         None => Ok(()),
-    }
-}
-
-fn half(pair: [&str; 2], has_first: bool) -> (&str, &str) {
-    if has_first {
-        (pair[0], pair[1])
-    } else {
-        (pair[1], pair[0])
     }
 }
 

@@ -21,34 +21,16 @@ pub(crate) fn page(path: &[&str], command: &Command) -> String {
     }
     if !command.examples.is_empty() {
         text.push_str("\nExamples:\n");
-        for (at, example) in command.examples.iter().enumerate() {
-            let gap = if at > 0 { "\n" } else { "" };
-            let _ = writeln!(text, "{gap}  # {}\n  {}", example.says, example.line);
-        }
+        let examples = command.examples.iter();
+        let examples = examples.map(|(effect, line)| format!("  # {effect}\n  {line}\n"));
+        text.push_str(&examples.collect::<Vec<_>>().join("\n"));
     }
     let _ = writeln!(text, "\nUsage:\n  {}", usage(path, command));
-    if command.is_group() {
-        text.push_str("\nCommands:\n");
-        let rows = command
-            .listed()
-            .map(|child| (child.name.to_owned(), child.summary.to_owned()));
-        push_rows(&mut text, rows.collect());
+    let own = ("Flags", command.own_flags());
+    for (title, rows) in sections(command, [own, ("Inherited flags", tree::above(path))]) {
+        let _ = writeln!(text, "\n{title}:");
+        push_rows(&mut text, rows);
     }
-    if !command.arguments.is_empty() {
-        text.push_str("\nArguments:\n");
-        let rows = command
-            .arguments
-            .iter()
-            .map(|argument| (placeholder(argument), argument.meaning.to_owned()));
-        push_rows(&mut text, rows.collect());
-    }
-    push_flags(
-        &mut text,
-        "Flags",
-        command.flags.iter().chain(command.shared).collect(),
-    );
-    let above = path.split_last().map(|(_, above)| tree::inherited(above));
-    push_flags(&mut text, "Inherited flags", above.unwrap_or_default());
     if command.is_group() {
         let _ = writeln!(
             text,
@@ -57,6 +39,32 @@ pub(crate) fn page(path: &[&str], command: &Command) -> String {
         );
     }
     text
+}
+
+/// Returns the sections of a page: rows of a name and its meaning. Empty sections are left out.
+pub(crate) fn sections<const N: usize>(
+    command: &Command,
+    flags: [(&'static str, Vec<&Flag>); N],
+) -> impl Iterator<Item = (&'static str, Vec<(String, String)>)> {
+    let commands = command.listed();
+    let commands = commands.map(|child| (child.name.to_owned(), child.summary.to_owned()));
+    let arguments = command.arguments.iter();
+    let arguments = arguments.map(|it| (placeholder(it), it.meaning.to_owned()));
+    let flags = flags.map(|(title, flags)| {
+        let rows = flags.into_iter();
+        (
+            title,
+            rows.map(|flag| (flag_name(flag), flag_meaning(flag)))
+                .collect(),
+        )
+    });
+    [
+        ("Commands", commands.collect()),
+        ("Arguments", arguments.collect::<Vec<_>>()),
+    ]
+    .into_iter()
+    .chain(flags)
+    .filter(|(_, rows)| !rows.is_empty())
 }
 
 /// Returns the usage of a command, on one line.
@@ -74,7 +82,7 @@ pub(crate) fn usage(path: &[&str], command: &Command) -> String {
 }
 
 /// `<name>`, `[name]` or `[name...]`.
-pub(crate) fn placeholder(argument: &Argument) -> String {
+fn placeholder(argument: &Argument) -> String {
     match argument.takes {
         Takes::One => format!("<{}>", argument.name),
         Takes::AtMostOne => format!("[{}]", argument.name),
@@ -83,7 +91,7 @@ pub(crate) fn placeholder(argument: &Argument) -> String {
 }
 
 /// `-o, --output format`.
-pub(crate) fn flag_name(flag: &Flag) -> String {
+fn flag_name(flag: &Flag) -> String {
     let short = match flag.short {
         Some(short) => format!("-{short}, "),
         None => String::new(),
@@ -98,7 +106,7 @@ pub(crate) fn flag_name(flag: &Flag) -> String {
 }
 
 /// Returns the meaning of a flag, with its default.
-pub(crate) fn flag_meaning(flag: &Flag) -> String {
+fn flag_meaning(flag: &Flag) -> String {
     let mut meaning = flag.meaning.to_owned();
     if flag.is_required {
         meaning.push_str(" (required)");
@@ -113,7 +121,7 @@ pub(crate) fn flag_meaning(flag: &Flag) -> String {
 }
 
 /// Wraps prose into lines; all but the first are indented.
-pub(crate) fn wrapped(prose: &str, width: usize, indent: usize) -> String {
+fn wrapped(prose: &str, width: usize, indent: usize) -> String {
     let mut text = String::new();
     let mut column = indent;
     for word in prose.split_whitespace() {
@@ -131,20 +139,13 @@ pub(crate) fn wrapped(prose: &str, width: usize, indent: usize) -> String {
     text
 }
 
-fn push_flags(text: &mut String, title: &str, flags: Vec<&Flag>) {
-    if flags.is_empty() {
-        return;
+fn push_rows(text: &mut String, mut rows: Vec<(String, String)>) {
+    for (name, _) in &mut rows {
+        // Long names of flags are aligned, with or without a short one.
+        if name.starts_with("--") {
+            name.insert_str(0, "    ");
+        }
     }
-    let _ = writeln!(text, "\n{title}:");
-    let rows = flags.into_iter().map(|flag| {
-        // Long names are aligned, with or without a short one.
-        let pad = if flag.short.is_none() { "    " } else { "" };
-        (format!("{pad}{}", flag_name(flag)), flag_meaning(flag))
-    });
-    push_rows(text, rows.collect());
-}
-
-fn push_rows(text: &mut String, rows: Vec<(String, String)>) {
     let width = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     for (name, meaning) in rows {
         let pad = " ".repeat(width - name.width());
@@ -181,15 +182,15 @@ mod tests {
     fn every_example_is_a_command_line_that_is_understood() {
         for (path, command) in tree::commands() {
             for example in command.examples {
-                let start = example.line.find("ziggurat").expect("it calls the program");
-                let words = shell_words(&example.line[start + "ziggurat".len()..]);
+                let (_, line) = example;
+                let start = line.find("ziggurat").expect("it calls the program");
+                let words = shell_words(&line[start + "ziggurat".len()..]);
                 let matches = crate::parser::parse(&words)
                     .and_then(|matches| crate::parser::count(&matches).map(|()| matches))
-                    .unwrap_or_else(|failure| panic!("{}: {failure}", example.line));
+                    .unwrap_or_else(|failure| panic!("{line}: {failure}"));
                 assert!(
                     matches.path.starts_with(&path),
-                    "{} is no example of {path:?}",
-                    example.line
+                    "{line} is no example of {path:?}"
                 );
             }
         }

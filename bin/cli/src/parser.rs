@@ -1,7 +1,12 @@
 //! Parses a command line into the command, its flags and its arguments.
 //!
-//! Flags may stand anywhere before `--`. Messages are worded as in programs that are written in Go,
-//! because scripts know them.
+//! Flags may stand anywhere before `--`, even before the command that has them. Messages are worded
+//! as in programs that are written in Go, because scripts know them.
+//!
+//! The parser of the servers, [`ziggurat_runtime::flags`], cannot be shared: a word with one dash is
+//! one flag there and several letters here, the servers have no command below a command, and of this
+//! file they share the loop over the words only. `clap` takes flags of a command only after its
+//! words, and its errors lack the letters that a message here quotes (`'z' in -vz`).
 
 mod suggest;
 
@@ -65,19 +70,35 @@ impl Matches {
 ///
 /// Fails if a word is not a command, or a flag is unknown or invalid: exit 2.
 pub(crate) fn parse(words: &[String]) -> Result<Matches, Failure> {
-    let Found {
-        command,
-        path,
-        arguments,
-    } = find(words)?;
     let mut matches = Matches {
-        command,
-        path,
-        arguments,
+        command: &ROOT,
+        path: Vec::new(),
+        arguments: Vec::new(),
         flags: Vec::new(),
     };
-    matches.flags = flags(words, &matches)
-        .map_err(|failure| failure.with_hint(format!("See '{} --help'.", matches.full_name())))?;
+    let mut given = Vec::new();
+    let mut words = words.iter();
+    let mut only_arguments = false;
+    while let Some(word) = words.next() {
+        if !only_arguments && word == "--" {
+            only_arguments = true;
+        } else if !only_arguments && is_flag(word) {
+            read(word, &mut words, &matches, &mut given);
+        } else if !matches.command.is_group() {
+            matches.arguments.push(word.clone());
+        } else if let Some(child) = matches.command.child(word).filter(|_| !only_arguments) {
+            matches.command = child;
+            matches.path.push(child.name);
+        } else {
+            return Err(unknown_command(word, &matches.path, matches.command));
+        }
+    }
+    for flag in given {
+        let flag = flag.of(&matches).map_err(|failure| {
+            failure.with_hint(format!("See '{} --help'.", matches.full_name()))
+        })?;
+        matches.flags.push(flag);
+    }
     Ok(matches)
 }
 
@@ -150,78 +171,17 @@ pub(crate) fn full_name(path: &[&str]) -> String {
     name
 }
 
-struct Found {
-    command: &'static Command,
-    path: Vec<&'static str>,
-    arguments: Vec<String>,
-}
-
-/// Follows the words down the tree. Flags and their values are skipped.
-fn find(words: &[String]) -> Result<Found, Failure> {
-    let mut command: &'static Command = &ROOT;
-    let mut path = Vec::new();
-    let mut arguments = Vec::new();
-    let mut words = words.iter();
-    let mut only_arguments = false;
-    while let Some(word) = words.next() {
-        if !only_arguments && word == "--" {
-            only_arguments = true;
-        } else if !only_arguments && is_flag(word) {
-            if takes_next(word, &path, command) {
-                words.next();
-            }
-        } else if !command.is_group() {
-            arguments.push(word.clone());
-        } else if let Some(child) = command.child(word).filter(|_| !only_arguments) {
-            command = child;
-            path.push(child.name);
-        } else {
-            return Err(unknown_command(word, &path, command));
-        }
-    }
-    Ok(Found {
-        command,
-        path,
-        arguments,
-    })
-}
-
-fn is_flag(word: &str) -> bool {
+/// Returns whether a word is a flag, or several letters of flags.
+pub(crate) fn is_flag(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-')
 }
 
-/// Returns whether the next word is the value of this flag. The command may come later on the line,
-/// so flags of subcommands count, too.
-fn takes_next(word: &str, path: &[&str], command: &'static Command) -> bool {
-    if let Some(name) = word.strip_prefix("--") {
-        return !name.contains('=')
-            && (flag_of(path, command, |flag| flag.name == name)
-                .or_else(|| below(command, &|flag| flag.name == name))
-                .is_some_and(Flag::takes_next));
-    }
-    let mut letters = word[1..].chars();
-    while let Some(letter) = letters.next() {
-        let flag = flag_of(path, command, |flag| flag.short == Some(letter))
-            .or_else(|| below(command, &|flag| flag.short == Some(letter)));
-        match flag {
-            Some(flag) if flag.takes_next() => return letters.as_str().is_empty(),
-            Some(_) if !letters.as_str().starts_with('=') => {}
-            _ => return false,
-        }
-    }
-    false
-}
-
-fn flag_of(
+/// Returns the flags that a command takes.
+pub(crate) fn known(
     path: &[&str],
     command: &'static Command,
-    is_meant: impl Fn(&Flag) -> bool,
-) -> Option<&'static Flag> {
-    command
-        .flags
-        .iter()
-        .chain(tree::inherited(path))
-        .find(|flag| is_meant(flag))
+) -> impl Iterator<Item = &'static Flag> + use<> {
+    command.flags.iter().chain(tree::inherited(path))
 }
 
 fn below(command: &'static Command, is_meant: &dyn Fn(&Flag) -> bool) -> Option<&'static Flag> {
@@ -250,96 +210,88 @@ fn unknown_command(word: &str, path: &[&str], command: &'static Command) -> Fail
     ))
 }
 
-/// Parses the flags of the command.
-fn flags(words: &[String], matches: &Matches) -> Result<Vec<(&'static str, String)>, Failure> {
-    let mut found = Vec::new();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        if word == "--" {
-            break;
-        }
-        if let Some(body) = word.strip_prefix("--") {
-            found.push(long(body, word, &mut words, matches)?);
-        } else if is_flag(word) {
-            cluster(&word[1..], &mut words, matches, &mut found)?;
-        }
-    }
-    Ok(found)
+/// A flag on the command line, before the command is known.
+struct Given {
+    /// Its name, if any command has it.
+    name: Option<&'static str>,
+    /// Its form in messages: `--name`, or `'v' in -vo`.
+    shown: String,
+    /// Its value; `None` if the line ends before it.
+    value: Option<String>,
 }
 
-fn long(
-    body: &str,
+// === impl Given ===
+
+impl Given {
+    /// Returns the name and the value, if the command takes the flag.
+    fn of(self, matches: &Matches) -> Result<(&'static str, String), Failure> {
+        let Self { name, shown, value } = self;
+        let mut known = known(&matches.path, matches.command);
+        let Some(flag) = known.find(|flag| Some(flag.name) == name) else {
+            return Err(Failure::usage(match shown.strip_prefix("--") {
+                Some(name) if name.starts_with(['-', '=']) => format!("bad flag syntax: {shown}"),
+                Some(_) => format!("unknown flag: {shown}"),
+                None => format!("unknown shorthand flag: {shown}"),
+            }));
+        };
+        let missing = || Failure::usage(format!("flag needs an argument: {shown}"));
+        let value = value.ok_or_else(missing)?;
+        check(flag, &value)?;
+        Ok((flag.name, value))
+    }
+}
+
+/// Reads `--name`, `--name=value`, or letters: `-v`, `-vo json`, `-ojson` or `-o=json`.
+///
+/// The command may come later on the line, so flags of subcommands count, too.
+fn read(
     word: &str,
     words: &mut slice::Iter<'_, String>,
     matches: &Matches,
-) -> Result<(&'static str, String), Failure> {
-    let (name, value) = match body.split_once('=') {
-        Some((name, value)) => (name, Some(value.to_owned())),
-        None => (body, None),
+    given: &mut Vec<Given>,
+) {
+    let found = |is_meant: &dyn Fn(&Flag) -> bool| {
+        let mut known = known(&matches.path, matches.command);
+        let own = known.find(|flag| is_meant(flag));
+        own.or_else(|| below(matches.command, is_meant))
     };
-    if name.is_empty() || name.starts_with('-') {
-        return Err(Failure::usage(format!("bad flag syntax: {word}")));
-    }
-    let flag = flag_of(&matches.path, matches.command, |flag| flag.name == name)
-        .ok_or_else(|| Failure::usage(format!("unknown flag: --{name}")))?;
-    let value = match (value, bare(flag)) {
-        (Some(value), _) => value,
-        (None, Some(bare)) => bare.to_owned(),
-        (None, None) => words
-            .next()
-            .cloned()
-            .ok_or_else(|| Failure::usage(format!("flag needs an argument: --{name}")))?,
-    };
-    check(flag, &value)?;
-    Ok((flag.name, value))
-}
-
-/// Reads `-v`, `-vo json`, `-ojson` or `-o=json`.
-fn cluster(
-    letters: &str,
-    words: &mut slice::Iter<'_, String>,
-    matches: &Matches,
-    found: &mut Vec<(&'static str, String)>,
-) -> Result<(), Failure> {
-    let mut rest = letters;
-    while let Some(letter) = rest.chars().next() {
-        let from_here = rest;
-        rest = &rest[letter.len_utf8()..];
-        let flag = flag_of(&matches.path, matches.command, |flag| {
-            flag.short == Some(letter)
-        })
-        .ok_or_else(|| {
-            Failure::usage(format!(
-                "unknown shorthand flag: '{letter}' in -{from_here}"
-            ))
-        })?;
-        let value = match (rest.strip_prefix('='), bare(flag)) {
-            (Some(value), _) => Some(value.to_owned()),
-            (None, Some(bare)) => {
-                found.push((flag.name, bare.to_owned()));
-                continue;
-            }
-            (None, None) if !rest.is_empty() => Some(rest.to_owned()),
-            (None, None) => words.next().cloned(),
+    let mut push = |flag: Option<&Flag>, shown, value: Option<&str>| {
+        let next = |flag: &Flag| match flag.value {
+            Kind::Switch => Some("true".to_owned()),
+            Kind::Optional(bare) => Some(bare.to_owned()),
+            Kind::Text(_) | Kind::Integer(_) | Kind::Duration => words.next().cloned(),
         };
-        let value = value.ok_or_else(|| {
-            Failure::usage(format!(
-                "flag needs an argument: '{letter}' in -{from_here}"
-            ))
-        })?;
-        check(flag, &value)?;
-        found.push((flag.name, value));
-        return Ok(());
+        let value = value.map(str::to_owned);
+        given.push(Given {
+            name: flag.map(|flag| flag.name),
+            shown,
+            value: value.or_else(|| flag.and_then(next)),
+        });
+    };
+    if let Some(body) = word.strip_prefix("--") {
+        let (name, value) = match body.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (body, None),
+        };
+        let shown = if name.is_empty() || name.starts_with('-') {
+            word.to_owned()
+        } else {
+            format!("--{name}")
+        };
+        push(found(&|flag| flag.name == name), shown, value);
+        return;
     }
-    Ok(())
-}
-
-/// Returns the value of a flag that is given without one.
-fn bare(flag: &Flag) -> Option<&'static str> {
-    match flag.value {
-        Kind::Switch => Some("true"),
-        Kind::Optional(bare) => Some(bare),
-        Kind::Text(_) | Kind::Integer(_) | Kind::Duration => None,
+    let mut rest = &word[1..];
+    while let Some(letter) = rest.chars().next() {
+        let shown = format!("'{letter}' in -{rest}");
+        rest = &rest[letter.len_utf8()..];
+        let flag = found(&|flag| flag.short == Some(letter));
+        let attached = Some(rest).filter(|it| !it.is_empty() && flag.is_some_and(Flag::takes_next));
+        let value = rest.strip_prefix('=').or(attached);
+        push(flag, shown, value);
+        if value.is_some() || flag.is_none_or(Flag::takes_next) {
+            return;
+        }
     }
 }
 

@@ -83,6 +83,14 @@ pub(crate) fn report<T: Serialize>(
     structured(context, &node)
 }
 
+/// Prints a report in the formats for scripts only: notes have told a person all of it.
+pub(crate) fn outcome<T: Serialize>(context: &mut Context<'_>, outcome: &T) -> Result<(), Failure> {
+    match context.globals.output {
+        Format::Text => Ok(()),
+        Format::Json | Format::Yaml => report(context, outcome, View::Plain(String::new())),
+    }
+}
+
 /// Prints a value as JSON or YAML, or the output of the `--jq` program.
 pub(crate) fn structured(context: &mut Context<'_>, node: &Node) -> Result<(), Failure> {
     let text = match (&context.globals.jq, context.globals.output) {

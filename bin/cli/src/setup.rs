@@ -144,7 +144,7 @@ fn fields(matches: &Matches) -> Result<Vec<String>, Failure> {
     let fields: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
     let known = match matches.command.output {
         Output::Free => return Ok(fields),
-        Output::Record(known) | Output::List(known) => known,
+        output @ (Output::Record(_) | Output::List(_)) => output.members(),
         Output::None | Output::Text => {
             return Err(Failure::usage(format!(
                 "--fields: the output of {} has no fields",

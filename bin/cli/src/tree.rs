@@ -9,7 +9,7 @@ mod platform;
 mod root;
 
 pub(crate) use self::{
-    flags::{CONNECTION, GLOBAL},
+    flags::{CONNECTION, DRY_RUN, GLOBAL},
     root::ROOT,
 };
 
@@ -23,7 +23,8 @@ pub(crate) struct Command {
     pub(crate) summary: &'static str,
     /// A paragraph.
     pub(crate) about: &'static str,
-    pub(crate) examples: &'static [Example],
+    /// Effect of each example, and its line.
+    pub(crate) examples: &'static [(&'static str, &'static str)],
     pub(crate) arguments: &'static [Argument],
     /// Flags of only this command.
     pub(crate) flags: &'static [Flag],
@@ -32,18 +33,9 @@ pub(crate) struct Command {
     pub(crate) children: &'static [Command],
     /// Its action; `None` for a group, which only prints help.
     pub(crate) action: Option<Action>,
-    /// Set if it changes data on the platform.
-    pub(crate) writes: bool,
     pub(crate) output: Output,
     /// Set if it is not listed anywhere.
     pub(crate) is_hidden: bool,
-}
-
-/// An example of a command, with its effect.
-#[derive(Debug)]
-pub(crate) struct Example {
-    pub(crate) says: &'static str,
-    pub(crate) line: &'static str,
 }
 
 /// A positional argument.
@@ -91,7 +83,7 @@ pub(crate) enum Kind {
     Optional(&'static str),
 }
 
-/// Output of a command on standard output.
+/// Output of a command on standard output. The names of members are separated by spaces.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Output {
     /// No output.
@@ -99,9 +91,9 @@ pub(crate) enum Output {
     /// Text without members.
     Text,
     /// One object with these members.
-    Record(&'static [&'static str]),
+    Record(&'static str),
     /// A list of objects with these members.
-    List(&'static [&'static str]),
+    List(&'static str),
     /// The response of the platform, unchanged.
     Free,
 }
@@ -167,7 +159,6 @@ const BLANK: Command = Command {
     shared: &[],
     children: &[],
     action: None,
-    writes: false,
     output: Output::None,
     is_hidden: false,
 };
@@ -198,6 +189,16 @@ impl Command {
         !self.children.is_empty()
     }
 
+    /// Returns its own flags, and those it shares with the commands below it.
+    pub(crate) fn own_flags(&self) -> Vec<&'static Flag> {
+        self.flags.iter().chain(self.shared).collect()
+    }
+
+    /// Returns whether it changes data on the platform: these commands have a dry run.
+    pub(crate) fn writes(&self) -> bool {
+        self.flags.iter().any(|flag| flag.name == DRY_RUN.name)
+    }
+
     /// Returns the minimum and the maximum number of arguments.
     pub(crate) fn argument_range(&self) -> (usize, Option<usize>) {
         let fewest = self
@@ -207,6 +208,28 @@ impl Command {
             .count();
         let is_open = self.arguments.iter().any(|a| a.takes == Takes::Any);
         (fewest, (!is_open).then_some(self.arguments.len()))
+    }
+}
+
+// === impl Argument ===
+
+impl Argument {
+    const fn one(name: &'static str, meaning: &'static str) -> Self {
+        let takes = Takes::One;
+        Self {
+            name,
+            meaning,
+            takes,
+        }
+    }
+
+    const fn any(name: &'static str, meaning: &'static str) -> Self {
+        let takes = Takes::Any;
+        Self {
+            name,
+            meaning,
+            takes,
+        }
     }
 }
 
@@ -278,6 +301,18 @@ impl Kind {
     }
 }
 
+// === impl Output ===
+
+impl Output {
+    /// Returns the names of the members.
+    pub(crate) fn members(self) -> Vec<&'static str> {
+        match self {
+            Self::Record(members) | Self::List(members) => members.split(' ').collect(),
+            Self::None | Self::Text | Self::Free => Vec::new(),
+        }
+    }
+}
+
 // === impl Shell ===
 
 impl Shell {
@@ -285,7 +320,7 @@ impl Shell {
     pub(crate) const ALL: [Self; 4] = [Self::Bash, Self::Fish, Self::Power, Self::Zsh];
 
     /// Returns the name of the shell's program.
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bash => "bash",
             Self::Fish => "fish",
@@ -323,6 +358,13 @@ pub(crate) fn commands() -> Vec<(Vec<&'static str>, &'static Command)> {
 }
 
 /// Returns the flags that a command inherits from its parent groups, nearest last.
+pub(crate) fn above(path: &[&str]) -> Vec<&'static Flag> {
+    let above = path.split_last().map(|(_, above)| inherited(above));
+    above.unwrap_or_default()
+}
+
+/// Returns the flags that are shared by the command with these words and its parent groups, nearest
+/// last.
 pub(crate) fn inherited(path: &[&str]) -> Vec<&'static Flag> {
     let mut flags: Vec<&Flag> = Vec::new();
     let mut command: &Command = &ROOT;

@@ -55,7 +55,7 @@ struct Report {
     environment: Machine,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Auth {
     authenticated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ struct Auth {
     token: TokenState,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Storage {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ struct Storage {
     problem: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Reached {
     reachable: bool,
     url: String,
@@ -188,10 +188,8 @@ fn auth(
                 .clone()
                 .unwrap_or_else(|| "not authenticated".to_owned());
             let auth = Auth {
-                authenticated: false,
-                source: None,
                 problem,
-                token: TokenState::default(),
+                ..Auth::default()
             };
             return (auth, row(Mark::Error, details));
         }
@@ -241,8 +239,7 @@ fn storage(
         let kind = source.name();
         let storage = Storage {
             kind,
-            secret_present: None,
-            problem: None,
+            ..Storage::default()
         };
         return (
             storage,
@@ -312,10 +309,8 @@ async fn reach(context: &mut Context<'_>, address: &Address) -> (Reached, Clock,
     let row = |mark, details| Row::new("api", "API connectivity", mark, details);
     let now = Timestamp::now();
     let mut reached = Reached {
-        reachable: false,
         url,
-        status: None,
-        latency_ms: None,
+        ..Reached::default()
     };
     let Ok(answer) = answer else {
         let (clock, clock_row) = clock(&HeaderMap::new(), now);

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::{
     api::Api,
     context::Context,
-    credentials::DEFAULT_API_URL,
+    credentials::api_url,
     failure::Failure,
     keychain,
     output::View,
@@ -157,9 +157,7 @@ impl Report {
 
 async fn connection(context: &mut Context<'_>, name: String) -> Connection {
     let profile = context.config.profile(&name).unwrap_or_default();
-    let url = profile
-        .api_url
-        .unwrap_or_else(|| DEFAULT_API_URL.to_owned());
+    let url = api_url(&profile).to_owned();
     let has_secret = profile.client_secret.is_some() || {
         let account = keychain::account(&name, context.config.path());
         profile.client_id.is_some() && context.keychain.read(&account).is_ok()

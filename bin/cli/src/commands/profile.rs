@@ -7,10 +7,10 @@ use crate::{
     config::{self, DEFAULT_PROFILE},
     confirm,
     context::Context,
-    credentials::{self, DEFAULT_API_URL},
+    credentials::{self, api_url},
     failure::Failure,
     keychain::{self, KeychainError},
-    output::{self, Format, View, escape},
+    output::{self, View, escape},
     parser::Matches,
     print,
 };
@@ -60,11 +60,7 @@ pub(super) fn list(context: &mut Context<'_>) -> Result<(), Failure> {
             Listed {
                 active: name == context.profile,
                 resolved: profile.is_some(),
-                platform_url: profile.map(|profile| {
-                    profile
-                        .api_url
-                        .unwrap_or_else(|| DEFAULT_API_URL.to_owned())
-                }),
+                platform_url: profile.map(|profile| api_url(&profile).to_owned()),
                 name,
             }
         })
@@ -103,9 +99,7 @@ pub(super) fn show(context: &mut Context<'_>, matches: &Matches) -> Result<(), F
     let has_secret = profile.client_secret.is_some() || is_in_keychain(context, &name);
     let shown = Shown {
         active: name == context.profile,
-        platform_url: profile
-            .api_url
-            .unwrap_or_else(|| DEFAULT_API_URL.to_owned()),
+        platform_url: api_url(&profile).to_owned(),
         platform_client_id: profile.client_id,
         platform_has_secret: has_secret,
         name,
@@ -145,11 +139,7 @@ pub(super) fn activate(context: &mut Context<'_>, name: &str) -> Result<(), Fail
     context
         .streams
         .note(format_args!("Active profile set to \"{name}\"."));
-    if context.globals.output == Format::Text {
-        return Ok(());
-    }
-    let active = Active { name, active: true };
-    print::report(context, &active, View::Plain(String::new()))
+    print::outcome(context, &Active { name, active: true })
 }
 
 /// Removes a profile: its section, its token and its secret.
@@ -166,13 +156,7 @@ pub(super) fn delete(context: &mut Context<'_>, matches: &Matches) -> Result<(),
     }
     let profile = context.config.profile(name).unwrap_or_default();
     if profile.client_secret.is_none() {
-        let account = keychain::account(name, context.config.path());
-        if let Err(KeychainError::Unavailable(cause)) = context.keychain.delete(&account) {
-            context.streams.note(format_args!(
-                "Warning: could not remove the client secret from the OS keychain: {}",
-                escape(&cause)
-            ));
-        }
+        credentials::forget_secret(context, name, true);
     }
     let cache = Cache::of(&context.config.cache_folder(), name);
     if let Err(error) = cache.clear() {
@@ -190,14 +174,8 @@ pub(super) fn delete(context: &mut Context<'_>, matches: &Matches) -> Result<(),
              use it.",
         );
     }
-    if context.globals.output == Format::Text {
-        return Ok(());
-    }
-    let deleted = Deleted {
-        name,
-        deleted: true,
-    };
-    print::report(context, &deleted, View::Plain(String::new()))
+    let deleted = true;
+    print::outcome(context, &Deleted { name, deleted })
 }
 
 fn is_in_keychain(context: &mut Context<'_>, name: &str) -> bool {

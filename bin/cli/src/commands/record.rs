@@ -14,7 +14,7 @@ use crate::{
     dry_run,
     failure::Failure,
     id,
-    output::{self, Column, Format, Node, View},
+    output::{self, Column, Format, Node},
     parser::Matches,
     print,
     tree::PROGRAM,
@@ -216,14 +216,8 @@ pub(super) async fn delete(
     context
         .streams
         .note(format_args!("{} {id} deleted.", kind.title));
-    if context.globals.output == Format::Text {
-        return Ok(());
-    }
-    let deleted = Deleted {
-        id: &id,
-        deleted: true,
-    };
-    print::report(context, &deleted, View::Plain(String::new()))
+    let (id, deleted) = (id.as_str(), true);
+    print::outcome(context, &Deleted { id, deleted })
 }
 
 /// Sends a request that writes. Returns `None` if a dry run stopped it; then it is reported.

@@ -8,6 +8,7 @@ use crate::{
     context::Context,
     failure::Failure,
     output::escape,
+    parser,
     tree::{self, Command, Flag, ROOT},
 };
 
@@ -106,7 +107,7 @@ fn cursor(before: &[String]) -> Cursor {
         }
         if !cursor.only_arguments && word == "--" {
             cursor.only_arguments = true;
-        } else if !cursor.only_arguments && word.len() > 1 && word.starts_with('-') {
+        } else if !cursor.only_arguments && parser::is_flag(word) {
             let is_whole = !word.contains('=');
             cursor.waiting = flag_of(&cursor, word).filter(|flag| is_whole && flag.takes_next());
         } else if let Some(child) = cursor
@@ -124,16 +125,8 @@ fn cursor(before: &[String]) -> Cursor {
     cursor
 }
 
-fn known(cursor: &Cursor) -> impl Iterator<Item = &'static Flag> + use<'_> {
-    cursor
-        .command
-        .flags
-        .iter()
-        .chain(tree::inherited(&cursor.path))
-}
-
 fn flag_of(cursor: &Cursor, word: &str) -> Option<&'static Flag> {
-    known(cursor).find(|flag| match word.strip_prefix("--") {
+    parser::known(&cursor.path, cursor.command).find(|flag| match word.strip_prefix("--") {
         Some(name) => flag.name == name,
         None => word
             .strip_prefix('-')
@@ -143,7 +136,7 @@ fn flag_of(cursor: &Cursor, word: &str) -> Option<&'static Flag> {
 }
 
 fn flags(cursor: &Cursor) -> Vec<Offer> {
-    known(cursor)
+    parser::known(&cursor.path, cursor.command)
         .map(|flag| Offer::new(format!("--{}", flag.name), flag.meaning))
         .collect()
 }

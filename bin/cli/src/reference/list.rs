@@ -18,7 +18,7 @@ pub(super) struct Listed {
     flags: Vec<ListedFlag>,
     writes: bool,
     output: &'static str,
-    output_fields: &'static [&'static str],
+    output_fields: Vec<&'static str>,
     exit_codes: Vec<u8>,
 }
 
@@ -54,13 +54,6 @@ pub(super) const COLUMNS: [(&str, &str); 3] = [
 
 impl Listed {
     fn of(path: &[&'static str], command: &'static Command) -> Self {
-        let (output, output_fields) = match command.output {
-            Output::None => ("none", &[][..]),
-            Output::Text => ("text", &[][..]),
-            Output::Record(fields) => ("object", fields),
-            Output::List(fields) => ("list", fields),
-            Output::Free => ("any", &[][..]),
-        };
         Self {
             name: command.name,
             path: full_name(path),
@@ -79,9 +72,15 @@ impl Listed {
                 .into_iter()
                 .map(ListedFlag::of)
                 .collect(),
-            writes: command.writes,
-            output,
-            output_fields,
+            writes: command.writes(),
+            output: match command.output {
+                Output::None => "none",
+                Output::Text => "text",
+                Output::Record(_) => "object",
+                Output::List(_) => "list",
+                Output::Free => "any",
+            },
+            output_fields: command.output.members(),
             exit_codes: exit_codes(path, command)
                 .into_iter()
                 .map(|(code, _)| code)

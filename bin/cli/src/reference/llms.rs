@@ -18,7 +18,7 @@ pub(super) fn index() -> String {
         RULES
     );
     for (path, command) in tree::leaves() {
-        let writes = if command.writes { " (writes)" } else { "" };
+        let writes = if command.writes() { " (writes)" } else { "" };
         let _ = writeln!(text, "- {}: {}{writes}", full_name(&path), command.summary);
     }
     text.push_str("\nOne page per command: ziggurat llms <words of the command>\n");
@@ -42,31 +42,11 @@ pub(super) fn page(path: &[&str], command: &'static Command) -> String {
         command.about,
         help::usage(path, command)
     );
-    if command.is_group() {
-        text.push_str("\n## Commands\n\n");
-        for child in command.listed() {
-            let _ = writeln!(text, "- {}: {}", child.name, child.summary);
+    for (title, rows) in help::sections(command, [("Flags", all_flags(path, command))]) {
+        let _ = writeln!(text, "\n## {title}\n");
+        for (name, meaning) in rows {
+            let _ = writeln!(text, "- {name}: {meaning}");
         }
-    }
-    if !command.arguments.is_empty() {
-        text.push_str("\n## Arguments\n\n");
-        for argument in command.arguments {
-            let _ = writeln!(
-                text,
-                "- {}: {}",
-                help::placeholder(argument),
-                argument.meaning
-            );
-        }
-    }
-    text.push_str("\n## Flags\n\n");
-    for flag in all_flags(path, command) {
-        let _ = writeln!(
-            text,
-            "- {}: {}",
-            help::flag_name(flag),
-            help::flag_meaning(flag)
-        );
     }
     let _ = write!(text, "\n## Output\n\n{}\n", output(command));
     if command.action.is_some() {
@@ -76,22 +56,21 @@ pub(super) fn page(path: &[&str], command: &'static Command) -> String {
         }
     }
     text.push_str("\n## Examples\n");
-    for example in command.examples {
-        let _ = write!(text, "\n{}:\n\n    {}\n", example.says, example.line);
+    for (effect, line) in command.examples {
+        let _ = write!(text, "\n{effect}:\n\n    {line}\n");
     }
     text
 }
 
 /// Describes the output of a command in a sentence.
 pub(super) fn output(command: &Command) -> String {
+    let members = command.output.members().join(", ");
     match command.output {
         Output::None if command.is_group() => "The help of the group.".to_owned(),
         Output::None => "Nothing on standard output.".to_owned(),
         Output::Text => "Text.".to_owned(),
         Output::Free => "The body of the response.".to_owned(),
-        Output::Record(fields) => format!("An object with the members {}.", fields.join(", ")),
-        Output::List(fields) => {
-            format!("A list of objects with the members {}.", fields.join(", "))
-        }
+        Output::Record(_) => format!("An object with the members {members}."),
+        Output::List(_) => format!("A list of objects with the members {members}."),
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     help,
     parser::full_name,
     reference::llms,
-    tree::{self, Command, Flag},
+    tree::{self, Command},
 };
 
 /// Returns the whole reference. A test compares it with the committed one.
@@ -41,44 +41,17 @@ fn push(text: &mut String, path: &[&'static str], command: &'static Command) {
         command.about,
         help::usage(path, command)
     );
-    if command.is_group() {
-        text.push_str("\n| Command | |\n| --- | --- |\n");
-        for child in command.listed() {
-            let _ = writeln!(text, "| `{}` | {} |", child.name, child.summary);
+    for (title, rows) in help::sections(command, [("Flags", command.own_flags())]) {
+        let title = title.trim_end_matches('s');
+        let _ = writeln!(text, "\n| {title} | |\n| --- | --- |");
+        for (name, meaning) in rows {
+            let _ = writeln!(text, "| `{name}` | {meaning} |");
         }
     }
-    if !command.arguments.is_empty() {
-        text.push_str("\n| Argument | |\n| --- | --- |\n");
-        for argument in command.arguments {
-            let name = help::placeholder(argument);
-            let _ = writeln!(text, "| `{name}` | {} |", argument.meaning);
-        }
-    }
-    push_flags(text, command.flags.iter().chain(command.shared));
     if command.action.is_some() {
         let _ = write!(text, "\nOutput: {}\n", llms::output(command));
     }
-    for example in command.examples {
-        let _ = write!(
-            text,
-            "\n{}:\n\n```sh\n{}\n```\n",
-            example.says, example.line
-        );
-    }
-}
-
-fn push_flags(text: &mut String, flags: impl Iterator<Item = &'static Flag>) {
-    let mut flags = flags.peekable();
-    if flags.peek().is_none() {
-        return;
-    }
-    text.push_str("\n| Flag | |\n| --- | --- |\n");
-    for flag in flags {
-        let _ = writeln!(
-            text,
-            "| `{}` | {} |",
-            help::flag_name(flag),
-            help::flag_meaning(flag)
-        );
+    for (effect, line) in command.examples {
+        let _ = write!(text, "\n{effect}:\n\n```sh\n{line}\n```\n");
     }
 }

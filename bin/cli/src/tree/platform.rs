@@ -1,7 +1,7 @@
 //! Commands that call a platform: sign-in, diagnosis, and requests to any path.
 
 use crate::tree::{
-    Action, Argument, BLANK, Command, Example, Flag, Output, Takes,
+    Action, Argument, BLANK, Command, Flag, Output,
     account::{CLIENT, INVITE, MEMBERSHIP, TENANT},
     flags::{CONNECTION, DRY_RUN},
 };
@@ -13,14 +13,11 @@ pub(super) const PLATFORM: Command = Command {
     about: "The commands of this group send requests to the platform at --api-url. The credential \
             is taken from the flags, the environment or the profile, in this order.",
     examples: &[
-        Example {
-            says: "Sign in and store the credential",
-            line: "ziggurat platform auth login --profile staging --api-url https://staging.example.com",
-        },
-        Example {
-            says: "Check the connection",
-            line: "ziggurat platform doctor",
-        },
+        (
+            "Sign in and store the credential",
+            "ziggurat platform auth login --profile staging --api-url https://staging.example.com",
+        ),
+        ("Check the connection", "ziggurat platform doctor"),
     ],
     shared: CONNECTION,
     children: &[API, AUTH, CLIENT, DOCTOR, INVITE, MEMBERSHIP, TENANT],
@@ -33,26 +30,18 @@ const API: Command = Command {
     about: "Sends one request to the configured platform with the current credential, and prints \
             the body of the response. Other hosts cannot be reached.",
     examples: &[
-        Example {
-            says: "Send a GET request",
-            line: "ziggurat platform api GET /account/v1/tenants",
-        },
-        Example {
-            says: "Send a body from a file, after printing the request",
-            line: "ziggurat platform api POST /account/v1/clients -d @client.json --dry-run",
-        },
+        (
+            "Send a GET request",
+            "ziggurat platform api GET /account/v1/tenants",
+        ),
+        (
+            "Send a body from a file, after printing the request",
+            "ziggurat platform api POST /account/v1/clients -d @client.json --dry-run",
+        ),
     ],
     arguments: &[
-        Argument {
-            name: "method",
-            meaning: "GET, POST, PUT, PATCH or DELETE",
-            takes: Takes::One,
-        },
-        Argument {
-            name: "path",
-            meaning: "a path that begins with /",
-            takes: Takes::One,
-        },
+        Argument::one("method", "GET, POST, PUT, PATCH or DELETE"),
+        Argument::one("path", "a path that begins with /"),
     ],
     flags: &[
         Flag::text(
@@ -73,7 +62,6 @@ const API: Command = Command {
         Flag::text("query", "key=value", "additional query parameter").repeatable(),
     ],
     action: Some(Action::Api),
-    writes: true,
     output: Output::Free,
     ..BLANK
 };
@@ -83,10 +71,10 @@ const AUTH: Command = Command {
     summary: "Sign in and out",
     about: "The platform authenticates API clients by id and secret. Signing in checks them and \
             stores them in a profile.",
-    examples: &[Example {
-        says: "Show the identity of the credential",
-        line: "ziggurat platform auth whoami",
-    }],
+    examples: &[(
+        "Show the identity of the credential",
+        "ziggurat platform auth whoami",
+    )],
     children: &[
         Command {
             name: "login",
@@ -96,27 +84,21 @@ const AUTH: Command = Command {
                     given with flags is asked for. Where there is no keychain, the secret goes to \
                     the configuration file, with a warning.",
             examples: &[
-                Example {
-                    says: "Enter the client id and secret at a prompt",
-                    line: "ziggurat platform auth login",
-                },
-                Example {
-                    says: "Sign in from a script, with the secret in a file",
-                    line: "ziggurat platform auth login --client-id ID --client-secret-file secret.txt",
-                },
+                (
+                    "Enter the client id and secret at a prompt",
+                    "ziggurat platform auth login",
+                ),
+                (
+                    "Sign in from a script, with the secret in a file",
+                    "ziggurat platform auth login --client-id ID --client-secret-file secret.txt",
+                ),
             ],
             flags: &[Flag::switch(
                 "insecure-storage",
                 "store the secret in the configuration file instead of the keychain",
             )],
             action: Some(Action::AuthLogin),
-            output: Output::Record(&[
-                "profile",
-                "api_url",
-                "credential_id",
-                "storage",
-                "expires_at",
-            ]),
+            output: Output::Record("profile api_url credential_id storage expires_at"),
             ..BLANK
         },
         Command {
@@ -125,10 +107,10 @@ const AUTH: Command = Command {
             about: "Deletes the cached token and the stored credential of the profile, and keeps \
                     the address of the platform. The API client itself is not deleted; use \
                     \"client delete\" for that.",
-            examples: &[Example {
-                says: "Delete the credential of one profile",
-                line: "ziggurat platform auth logout --profile staging",
-            }],
+            examples: &[(
+                "Delete the credential of one profile",
+                "ziggurat platform auth logout --profile staging",
+            )],
             action: Some(Action::AuthLogout),
             ..BLANK
         },
@@ -137,22 +119,15 @@ const AUTH: Command = Command {
             summary: "Show the credential in use",
             about: "Checks flags, environment, configuration, keychain and the cached token, \
                     without a request. The exit code is 5 if there is no credential.",
-            examples: &[Example {
-                says: "Print the source of the credential",
-                line: "ziggurat platform auth status --jq .source",
-            }],
+            examples: &[(
+                "Print the source of the credential",
+                "ziggurat platform auth status --jq .source",
+            )],
             action: Some(Action::AuthStatus),
-            output: Output::Record(&[
-                "authenticated",
-                "source",
-                "problem",
-                "credential_id",
-                "api_url",
-                "storage",
-                "token_valid",
-                "token_bound",
-                "expires_at",
-            ]),
+            output: Output::Record(
+                "authenticated source problem credential_id api_url storage token_valid \
+                 token_bound expires_at",
+            ),
             ..BLANK
         },
         Command {
@@ -160,23 +135,15 @@ const AUTH: Command = Command {
             summary: "Show the identity of the credential",
             about: "Requests the clients and tenants of the credential from the platform, and \
                     shows the client it belongs to.",
-            examples: &[Example {
-                says: "Print the name of the tenant",
-                line: "ziggurat platform auth whoami --jq .tenant_name",
-            }],
+            examples: &[(
+                "Print the name of the tenant",
+                "ziggurat platform auth whoami --jq .tenant_name",
+            )],
             action: Some(Action::AuthWhoami),
-            output: Output::Record(&[
-                "credential_id",
-                "client_name",
-                "client_record_id",
-                "client_description",
-                "tenant_name",
-                "tenant_id",
-                "plan",
-                "plan_trial",
-                "tenant_count",
-                "api_url",
-            ]),
+            output: Output::Record(
+                "credential_id client_name client_record_id client_description tenant_name \
+                 tenant_id plan plan_trial tenant_count api_url",
+            ),
             ..BLANK
         },
     ],
@@ -189,12 +156,12 @@ const DOCTOR: Command = Command {
     about: "Checks the credential, the address, the tenant and the environment. It changes \
             nothing. The exit code is 1 if the platform cannot be reached, and with --strict if a \
             check finds an error.",
-    examples: &[Example {
-        says: "Fail in a script if a check finds an error",
-        line: "ziggurat platform doctor --strict",
-    }],
+    examples: &[(
+        "Fail in a script if a check finds an error",
+        "ziggurat platform doctor --strict",
+    )],
     flags: &[Flag::switch("strict", "exit 1 when a check finds an error")],
     action: Some(Action::PlatformDoctor),
-    output: Output::Record(&["auth", "storage", "api", "clock", "tenant", "environment"]),
+    output: Output::Record("auth storage api clock tenant environment"),
     ..BLANK
 };

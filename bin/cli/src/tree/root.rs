@@ -1,7 +1,7 @@
 //! The commands of the program itself.
 
 use crate::tree::{
-    Action, Argument, BLANK, Command, Example, Flag, Output, PROGRAM, Shell, Takes,
+    Action, Argument, BLANK, Command, Flag, Output, PROGRAM, Shell, Takes,
     flags::{FORCE, GLOBAL},
     platform::PLATFORM,
 };
@@ -14,14 +14,11 @@ pub(crate) static ROOT: Command = Command {
             memberships and tenants. Sign in once with \"ziggurat platform auth login\". Results \
             go to standard output, messages to standard error.",
     examples: &[
-        Example {
-            says: "Sign in",
-            line: "ziggurat platform auth login",
-        },
-        Example {
-            says: "List the API clients of the account as JSON",
-            line: "ziggurat platform client list -o json",
-        },
+        ("Sign in", "ziggurat platform auth login"),
+        (
+            "List the API clients of the account as JSON",
+            "ziggurat platform client list -o json",
+        ),
     ],
     shared: GLOBAL,
     flags: &[Flag::switch("version", "print the version").short('V')],
@@ -37,22 +34,19 @@ const PROFILE: Command = Command {
     summary: "Manage profiles of several accounts",
     about: "A profile is a platform and a credential for it, kept in the configuration file. \
             \"auth login --profile NAME\" creates one.",
-    examples: &[Example {
-        says: "List the profiles",
-        line: "ziggurat profile list",
-    }],
+    examples: &[("List the profiles", "ziggurat profile list")],
     children: &[
         Command {
             name: "list",
             summary: "List the profiles",
             about: "Lists the profiles and marks the active one. An active profile that is missing \
                     in the file is listed as unresolved.",
-            examples: &[Example {
-                says: "Print the name of the active profile",
-                line: "ziggurat profile list --jq '.[] | select(.active) | .name'",
-            }],
+            examples: &[(
+                "Print the name of the active profile",
+                "ziggurat profile list --jq '.[] | select(.active) | .name'",
+            )],
             action: Some(Action::ProfileList),
-            output: Output::List(&["name", "active", "resolved", "platform_url"]),
+            output: Output::List("name active resolved platform_url"),
             ..BLANK
         },
         Command {
@@ -60,23 +54,16 @@ const PROFILE: Command = Command {
             summary: "Show a profile",
             about: "Shows a profile, and if its secret is stored in the file or the keychain. The \
                     secret itself is never shown.",
-            examples: &[Example {
-                says: "Show the active profile",
-                line: "ziggurat profile show",
-            }],
+            examples: &[("Show the active profile", "ziggurat profile show")],
             arguments: &[Argument {
                 name: "name",
                 meaning: "name of the profile; default: the active one",
                 takes: Takes::AtMostOne,
             }],
             action: Some(Action::ProfileShow),
-            output: Output::Record(&[
-                "name",
-                "active",
-                "platform_url",
-                "platform_client_id",
-                "platform_has_secret",
-            ]),
+            output: Output::Record(
+                "name active platform_url platform_client_id platform_has_secret",
+            ),
             ..BLANK
         },
         Command {
@@ -84,13 +71,13 @@ const PROFILE: Command = Command {
             summary: "Make a profile the active one",
             about: "Writes the name into the configuration file. Later commands use this profile \
                     unless --profile names another.",
-            examples: &[Example {
-                says: "Make staging the active profile",
-                line: "ziggurat profile use staging",
-            }],
+            examples: &[(
+                "Make staging the active profile",
+                "ziggurat profile use staging",
+            )],
             arguments: &[PROFILE_NAME],
             action: Some(Action::ProfileUse),
-            output: Output::Record(&["name", "active"]),
+            output: Output::Record("name active"),
             ..BLANK
         },
         Command {
@@ -98,25 +85,21 @@ const PROFILE: Command = Command {
             summary: "Delete a profile from this machine",
             about: "Deletes the profile from the configuration file, its cached token, and its \
                     secret in the keychain. Nothing changes on the platform.",
-            examples: &[Example {
-                says: "Delete without confirmation",
-                line: "ziggurat profile delete staging --force",
-            }],
+            examples: &[(
+                "Delete without confirmation",
+                "ziggurat profile delete staging --force",
+            )],
             arguments: &[PROFILE_NAME],
             flags: &[FORCE],
             action: Some(Action::ProfileDelete),
-            output: Output::Record(&["name", "deleted"]),
+            output: Output::Record("name deleted"),
             ..BLANK
         },
     ],
     ..BLANK
 };
 
-const PROFILE_NAME: Argument = Argument {
-    name: "name",
-    meaning: "name of the profile",
-    takes: Takes::One,
-};
+const PROFILE_NAME: Argument = Argument::one("name", "name of the profile");
 
 const DOCTOR: Command = Command {
     name: "doctor",
@@ -124,23 +107,13 @@ const DOCTOR: Command = Command {
     about: "Checks the version, the configuration file, the shell, the installation, and if the \
             platform of each profile is reachable. It changes nothing. The exit code is 0 even if \
             a check fails, unless --strict is given.",
-    examples: &[Example {
-        says: "Check the installation",
-        line: "ziggurat doctor",
-    }],
+    examples: &[("Check the installation", "ziggurat doctor")],
     flags: &[
         Flag::switch("no-version-check", "skip the check for a newer version"),
         Flag::switch("strict", "exit 1 when a check finds an error"),
     ],
     action: Some(Action::Doctor),
-    output: Output::Record(&[
-        "version",
-        "latest_version",
-        "config",
-        "shell",
-        "install_method",
-        "connections",
-    ]),
+    output: Output::Record("version latest_version config shell install_method connections"),
     ..BLANK
 };
 
@@ -150,46 +123,42 @@ const COMPLETION: Command = Command {
     about: "Prints the completion script of a shell, or installs it. Ids of records are completed \
             too while a cached token is valid; completion never prompts and never requests a \
             token.",
-    examples: &[Example {
-        says: "Install for the current shell",
-        line: "ziggurat completion install",
-    }],
+    examples: &[(
+        "Install for the current shell",
+        "ziggurat completion install",
+    )],
     children: &[
         script(
-            "bash",
             "Print the script for bash",
             Shell::Bash,
-            &[Example {
-                says: "Load in the current shell only",
-                line: "source <(ziggurat completion bash)",
-            }],
+            &[(
+                "Load in the current shell only",
+                "source <(ziggurat completion bash)",
+            )],
         ),
         script(
-            "zsh",
             "Print the script for zsh",
             Shell::Zsh,
-            &[Example {
-                says: "Load in the current shell only",
-                line: "source <(ziggurat completion zsh)",
-            }],
+            &[(
+                "Load in the current shell only",
+                "source <(ziggurat completion zsh)",
+            )],
         ),
         script(
-            "fish",
             "Print the script for fish",
             Shell::Fish,
-            &[Example {
-                says: "Load in the current shell only",
-                line: "ziggurat completion fish | source",
-            }],
+            &[(
+                "Load in the current shell only",
+                "ziggurat completion fish | source",
+            )],
         ),
         script(
-            "powershell",
             "Print the script for PowerShell",
             Shell::Power,
-            &[Example {
-                says: "Load in the current shell only",
-                line: "ziggurat completion powershell | Out-String | Invoke-Expression",
-            }],
+            &[(
+                "Load in the current shell only",
+                "ziggurat completion powershell | Out-String | Invoke-Expression",
+            )],
         ),
         Command {
             name: "install",
@@ -197,10 +166,10 @@ const COMPLETION: Command = Command {
             about: "Writes the script into the completion folder of the shell, and prints the line \
                     to add to the start-up file. An existing, different script is not overwritten \
                     without --force.",
-            examples: &[Example {
-                says: "Install for zsh and update ~/.zshrc",
-                line: "ziggurat completion install --shell zsh --write-rc",
-            }],
+            examples: &[(
+                "Install for zsh and update ~/.zshrc",
+                "ziggurat completion install --shell zsh --write-rc",
+            )],
             flags: &[
                 SHELL,
                 Flag::switch("force", "overwrite a different script"),
@@ -218,10 +187,10 @@ const COMPLETION: Command = Command {
             summary: "Remove the installed script",
             about: "Removes the script, and the line that \"install\" added to the start-up file. \
                     A script that was changed is not removed without --force.",
-            examples: &[Example {
-                says: "Uninstall for the current shell",
-                line: "ziggurat completion uninstall",
-            }],
+            examples: &[(
+                "Uninstall for the current shell",
+                "ziggurat completion uninstall",
+            )],
             flags: &[SHELL, Flag::switch("force", "remove a changed script too")],
             action: Some(Action::CompletionUninstall),
             ..BLANK
@@ -234,13 +203,12 @@ const SHELL: Flag = Flag::text("shell", "name", "bash, zsh, fish or powershell")
     .default("the one that SHELL names");
 
 const fn script(
-    name: &'static str,
     summary: &'static str,
     shell: Shell,
-    examples: &'static [Example],
+    examples: &'static [(&'static str, &'static str)],
 ) -> Command {
     Command {
-        name,
+        name: shell.name(),
         summary,
         about: "Prints the script to standard output. It calls this program for the completions, \
                 so it does not change when the program is updated.",
@@ -256,22 +224,12 @@ const COMMANDS: Command = Command {
     summary: "List every command as data",
     about: "Lists all commands with their arguments, flags, output members and exit codes. Use -o \
             json for programs that build calls.",
-    examples: &[Example {
-        says: "List the commands that change data",
-        line: "ziggurat commands --jq '.[] | select(.writes) | .path'",
-    }],
+    examples: &[(
+        "List the commands that change data",
+        "ziggurat commands --jq '.[] | select(.writes) | .path'",
+    )],
     action: Some(Action::Commands),
-    output: Output::List(&[
-        "name",
-        "path",
-        "summary",
-        "args",
-        "flags",
-        "writes",
-        "output",
-        "output_fields",
-        "exit_codes",
-    ]),
+    output: Output::List("name path summary args flags writes output output_fields exit_codes"),
     ..BLANK
 };
 
@@ -280,15 +238,11 @@ const LLMS: Command = Command {
     summary: "Print a reference for language models",
     about: "Prints the index, or the page of a command with its flags, output members, exit codes \
             and examples. Needs no network and no configuration.",
-    examples: &[Example {
-        says: "Print the page of one command",
-        line: "ziggurat llms platform client create",
-    }],
-    arguments: &[Argument {
-        name: "page",
-        meaning: "the words of a command",
-        takes: Takes::Any,
-    }],
+    examples: &[(
+        "Print the page of one command",
+        "ziggurat llms platform client create",
+    )],
+    arguments: &[Argument::any("page", "the words of a command")],
     action: Some(Action::Llms),
     output: Output::Text,
     ..BLANK
@@ -300,20 +254,16 @@ const MAN: Command = Command {
     about: "Prints the manual page of the program or of one command, for man(1). With --dir it \
             writes all pages into a folder, for packages.",
     examples: &[
-        Example {
-            says: "Read a page",
-            line: "ziggurat man platform client create | man -l -",
-        },
-        Example {
-            says: "Write all pages",
-            line: "ziggurat man --dir /usr/local/share/man/man1",
-        },
+        (
+            "Read a page",
+            "ziggurat man platform client create | man -l -",
+        ),
+        (
+            "Write all pages",
+            "ziggurat man --dir /usr/local/share/man/man1",
+        ),
     ],
-    arguments: &[Argument {
-        name: "command",
-        meaning: "the words of a command",
-        takes: Takes::Any,
-    }],
+    arguments: &[Argument::any("command", "the words of a command")],
     flags: &[Flag::text(
         "dir",
         "folder",
@@ -328,12 +278,9 @@ const VERSION: Command = Command {
     name: "version",
     summary: "Print the version",
     about: "Prints the version and the build. Needs no network and no configuration.",
-    examples: &[Example {
-        says: "Print only the version",
-        line: "ziggurat version --jq .version",
-    }],
+    examples: &[("Print only the version", "ziggurat version --jq .version")],
     action: Some(Action::Version),
-    output: Output::Record(&["version", "commit", "build_date", "modules"]),
+    output: Output::Record("version commit build_date modules"),
     ..BLANK
 };
 
@@ -341,15 +288,11 @@ const HELP: Command = Command {
     name: "help",
     summary: "Print the help of a command",
     about: "Prints the same text as the command with --help.",
-    examples: &[Example {
-        says: "Print the help of one command",
-        line: "ziggurat help platform client create",
-    }],
-    arguments: &[Argument {
-        name: "command",
-        meaning: "the words of a command",
-        takes: Takes::Any,
-    }],
+    examples: &[(
+        "Print the help of one command",
+        "ziggurat help platform client create",
+    )],
+    arguments: &[Argument::any("command", "the words of a command")],
     action: Some(Action::Help),
     output: Output::Text,
     ..BLANK
@@ -361,11 +304,7 @@ const COMPLETE: Command = Command {
     summary: "Print completions for a shell",
     about: "Takes the words of a command line, with the incomplete word last, and prints the \
             completions of that word, one per line: the completion, a tab, and a description.",
-    arguments: &[Argument {
-        name: "word",
-        meaning: "a word of the command line",
-        takes: Takes::Any,
-    }],
+    arguments: &[Argument::any("word", "a word of the command line")],
     action: Some(Action::CompleteWords),
     output: Output::Text,
     is_hidden: true,

@@ -12,7 +12,7 @@ use crate::{
     credentials,
     failure::Failure,
     keychain,
-    output::{Format, View, escape},
+    output::escape,
     parser::Matches,
     print, terminal,
 };
@@ -74,9 +74,6 @@ pub(in crate::commands) async fn login(
             .note(format_args!("Warning: the token cannot be cached: {error}"));
     }
     note_storage(context, &token, &storage);
-    if context.globals.output == Format::Text {
-        return Ok(());
-    }
     let profile = context.profile.clone();
     let report = Report {
         profile: &profile,
@@ -88,7 +85,7 @@ pub(in crate::commands) async fn login(
         },
         expires_at: shown(token.expires_at),
     };
-    print::report(context, &report, View::Plain(String::new()))
+    print::outcome(context, &report)
 }
 
 /// Stores the secret, then the profile. If the profile cannot be saved, the secret is removed.

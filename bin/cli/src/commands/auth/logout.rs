@@ -2,14 +2,7 @@
 
 use ziggurat_account_client::Cache;
 
-use crate::{
-    commands::auth::HIDDEN_BY_VARIABLES,
-    context::Context,
-    credentials,
-    failure::Failure,
-    keychain::{self, KeychainError},
-    output::escape,
-};
+use crate::{commands::auth::HIDDEN_BY_VARIABLES, context::Context, credentials, failure::Failure};
 
 /// Removes the token, the secret and the id; the address stays. No request is sent, because the
 /// server has no endpoint that revokes a token.
@@ -18,7 +11,8 @@ pub(in crate::commands) fn logout(context: &mut Context<'_>) -> Result<(), Failu
     if let Some(profile) = context.config.profile(&context.profile) {
         // A secret in the file was never in the keychain.
         if profile.client_secret.is_none() {
-            forget_secret(context, profile.client_id.is_some());
+            let profile_name = context.profile.clone();
+            credentials::forget_secret(context, &profile_name, profile.client_id.is_some());
         }
         let bare = credentials::without_credentials(profile.clone());
         if bare != profile {
@@ -33,16 +27,4 @@ pub(in crate::commands) fn logout(context: &mut Context<'_>) -> Result<(), Failu
         context.streams.note(HIDDEN_BY_VARIABLES);
     }
     Ok(())
-}
-
-fn forget_secret(context: &mut Context<'_>, was_logged_in: bool) {
-    let account = keychain::account(&context.profile, context.config.path());
-    if let Err(KeychainError::Unavailable(cause)) = context.keychain.delete(&account)
-        && was_logged_in
-    {
-        context.streams.note(format_args!(
-            "Warning: could not remove the client secret from the OS keychain: {}",
-            escape(&cause)
-        ));
-    }
 }
