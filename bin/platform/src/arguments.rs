@@ -70,7 +70,7 @@ impl Arguments {
             }
         }
         let (command, rest) = Command::of(&words)?;
-        let name = command.words;
+        let (name, about) = command.parts();
         let here = GLOBAL.iter().chain(command.flags);
         let stray = flags
             .names()
@@ -85,10 +85,10 @@ impl Arguments {
             command: name,
             what,
         };
-        if let Some(flag) = command.needs.iter().find(|flag| !flags.is_given(flag)) {
+        if let Some(flag) = command.needs().iter().find(|flag| !flags.is_given(flag)) {
             return Err(missing(format!("-{flag}")));
         }
-        let about = match (command.about, rest) {
+        let about = match (about, rest) {
             (None, []) => None,
             (Some(_), [about]) => Some(about.clone()),
             (Some(about), []) => return Err(missing(about.to_owned())),
@@ -134,9 +134,7 @@ Commands:
         flags::explain(text, &word, flag.help, indent.len() + 25);
     };
     for command in COMMANDS {
-        let about = command.about.map(|about| format!(" {about}"));
-        let words = format!("  {}{}", command.words, about.unwrap_or_default());
-        flags::explain(&mut text, &words, command.help, 27);
+        flags::explain(&mut text, &format!("  {}", command.usage), command.help, 27);
         for flag in command.flags {
             describe(&mut text, flag, "      ");
         }
@@ -209,7 +207,7 @@ mod tests {
     fn the_usage_names_every_command_and_flag() {
         let usage = usage();
         for command in COMMANDS {
-            assert!(usage.contains(&format!("\n  {}", command.words)), "{usage}");
+            assert!(usage.contains(&format!("\n  {}", command.usage)), "{usage}");
             for flag in command.flags.iter().chain(GLOBAL) {
                 assert!(usage.contains(&format!(" -{}", flag.name)), "{usage}");
             }

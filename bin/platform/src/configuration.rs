@@ -15,7 +15,7 @@ use std::{
 
 use http::Uri;
 use ziggurat_account_service::{Attempts, Limits, TokenSettings};
-use ziggurat_http::TelemetrySettings;
+use ziggurat_http::{TelemetrySettings, TlsFiles};
 use ziggurat_layers::{
     client_ip::{HopHeader, TrustedProxies},
     host::{Hosts, InvalidHost},
@@ -82,15 +82,6 @@ pub(crate) struct ServerSettings {
     pub(crate) header: HopHeader,
     /// Limit on the requests of an address.
     pub(crate) rate_limit: Option<Quota>,
-}
-
-/// The files of HTTPS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TlsFiles {
-    /// The certificate and its intermediate certificates.
-    pub(crate) cert: PathBuf,
-    /// Its private key.
-    pub(crate) key: PathBuf,
 }
 
 /// Contents and lifetime of tokens.

@@ -76,8 +76,7 @@ async fn serve_on(
     limits.shutdown_grace = configuration.server.shutdown_timeout;
     let cut_off = CutOff::default();
     let tls = configuration.server.tls.as_ref();
-    let tls = tls.map(|tls| Tls::from_files(&tls.cert, &tls.key, None));
-    let tls = tls.transpose()?;
+    let tls = tls.map(Tls::open).transpose()?;
     if tls.is_none() && !address.ip().is_loopback() {
         warn!(%address, "secrets and tokens are sent unencrypted to clients of this address");
     }

@@ -5,6 +5,7 @@
 
 use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
+use ziggurat_audit::Verification;
 use ziggurat_runtime::flags::{self, Flag, Flags, Refusal, Words};
 use ziggurat_tokens::{Claims, TokenCommand, TokenOptions};
 
@@ -127,12 +128,7 @@ pub(crate) enum Command {
     Describe,
     Check,
     /// Verifies files of an audit trail.
-    VerifyAudit {
-        files: Vec<PathBuf>,
-        key_file: Option<PathBuf>,
-        expect_first: Option<u64>,
-        expect_last: Option<String>,
-    },
+    VerifyAudit(Verification),
     /// Creates, lists or removes API tokens.
     Tokens(TokenCommand),
     /// Loads documents.
@@ -274,7 +270,7 @@ fn verify_audit(flags: &Flags, rest: Vec<OsString>) -> Result<Option<Command>, R
     // An empty path counts too: a script with an empty variable must not start a server.
     if flags.is_given("verify-audit") {
         let files = flags.paths("verify-audit");
-        return Ok(Some(Command::VerifyAudit {
+        return Ok(Some(Command::VerifyAudit(Verification {
             files: files.chain(rest.into_iter().map(PathBuf::from)).collect(),
             key_file: flags.path("audit-key-file"),
             expect_first: number(
@@ -284,7 +280,7 @@ fn verify_audit(flags: &Flags, rest: Vec<OsString>) -> Result<Option<Command>, R
                 "the number of a record",
             )?,
             expect_last: flags.owned("expect-last"),
-        }));
+        })));
     }
     let mut details = ["audit-key-file", "expect-first", "expect-last"].into_iter();
     let detail = details.find(|name| flags.is_given(name));
@@ -361,12 +357,12 @@ mod tests {
     #[test]
     fn files_of_an_audit_trail_follow_the_flags() {
         let verify = |files: &[&str], key_file: Option<&str>, expect_last: Option<&str>| {
-            Command::VerifyAudit {
+            Command::VerifyAudit(Verification {
                 files: files.iter().map(PathBuf::from).collect(),
                 key_file: key_file.map(PathBuf::from),
                 expect_first: key_file.map(|_| 49),
                 expect_last: expect_last.map(str::to_owned),
-            }
+            })
         };
         for (line, command) in [
             ("-verify-audit=", verify(&[""], None, None)),

@@ -44,7 +44,7 @@ pub(crate) use self::{
     model::ModelSource,
     pipelines::{Model, Pipeline},
     rerank::Rerank,
-    server::{Server, Tls},
+    server::Server,
 };
 
 /// The checked configuration of the server.

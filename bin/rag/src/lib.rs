@@ -21,7 +21,6 @@ mod serving;
 mod stack;
 mod sync;
 mod tokens;
-mod version;
 
 use std::{
     ffi::OsString,
@@ -32,7 +31,6 @@ use std::{
 
 use anyhow::Context as _;
 use tracing::{error, info};
-use ziggurat_audit::{Expected, verify_and_print};
 use ziggurat_postgres::pool::Pools;
 use ziggurat_runtime::console::{self, print_error};
 use ziggurat_telemetry::Metrics;
@@ -68,18 +66,12 @@ pub fn run(
             print_error(&arguments::usage());
             ExitCode::SUCCESS
         }
-        Command::Version => print(&version::Version.to_string()),
+        Command::Version => print(&version()),
         Command::Describe => print(DOCUMENT),
         Command::Check => check(config),
-        Command::VerifyAudit {
-            files,
-            key_file,
-            expect_first: first,
-            expect_last,
-        } => {
-            let last = expect_last.as_deref();
-            let verified = verify_and_print(&files, key_file.as_deref(), Expected { first, last });
-            verified.context("-audit-key-file").unwrap_or_else(|error| {
+        Command::VerifyAudit(verification) => {
+            let verified = verification.run().context("-audit-key-file");
+            verified.unwrap_or_else(|error| {
                 print_error(&format!("{error:#}\n"));
                 ExitCode::FAILURE
             })
@@ -168,6 +160,17 @@ fn warn(loaded: &Loaded) {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
+}
+
+/// Returns the version and the build. The release build sets the variables: reading the clock and git
+/// here would make builds irreproducible.
+fn version() -> String {
+    format!(
+        "Ziggurat RAG server\n  Version:    {}\n  Build Time: {}\n  Git Commit: {}\n",
+        env!("CARGO_PKG_VERSION"),
+        option_env!("ZIGGURAT_BUILD_TIME").unwrap_or("unknown"),
+        option_env!("ZIGGURAT_GIT_COMMIT").unwrap_or("unknown"),
+    )
 }
 
 /// Writes to standard output.

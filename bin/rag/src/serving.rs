@@ -53,7 +53,7 @@ pub(crate) async fn serve(
     let set = builder
         .make(configuration, &Reusable::default())
         .context("failed to create pipeline manager")?;
-    let tls = server.tls.as_ref().map(read_tls).transpose()?;
+    let tls = server.tls.as_ref().map(Tls::open).transpose()?;
     let listeners = listen(&server);
     let listeners = listeners.with_context(|| format!("cannot listen on {}", address(&server)))?;
     let limited = configuration.limits.clone();
@@ -90,10 +90,6 @@ pub(crate) async fn serve(
     // Last, so that the questions that were cut off have their records.
     observed.shut_down().await;
     outcome.context("cannot accept connections")
-}
-
-fn read_tls(files: &configuration::Tls) -> anyhow::Result<Tls> {
-    Ok(Tls::from_files(&files.cert, &files.key, None)?)
 }
 
 fn limits(server: &configuration::Server) -> Limits {

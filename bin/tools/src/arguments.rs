@@ -82,8 +82,8 @@ impl Arguments {
         let url = match &unexpected_words[..] {
             [] => None,
             // A pattern such as audit*.jsonl becomes several words.
-            more if let Command::VerifyAudit { files, .. } = &mut command => {
-                files.extend(more.iter().map(PathBuf::from));
+            more if let Command::VerifyAudit(verification) = &mut command => {
+                verification.files.extend(more.iter().map(PathBuf::from));
                 None
             }
             [word] => {

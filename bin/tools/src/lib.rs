@@ -37,7 +37,7 @@ mod web_console;
 use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, anyhow};
-use ziggurat_audit::{AdminAudit, Expected, verify_and_print};
+use ziggurat_audit::AdminAudit;
 use ziggurat_runtime::{
     config::Source,
     console::{self, Console, print_error},
@@ -81,18 +81,10 @@ pub fn run(
         Command::Describe => print(ziggurat_openapi::TOOLS),
         Command::Version => print(&format!("{} {}\n", interface::NAME, interface::VERSION)),
         Command::Check(options) => return check::run(&arguments.overrides, &options),
-        Command::VerifyAudit {
-            files,
-            key_file,
-            expect_first: first,
-            expect_last,
-        } => {
-            let last = expect_last.as_deref();
-            match verify_and_print(&files, key_file.as_deref(), Expected { first, last }) {
-                Ok(code) => return code,
-                Err(error) => Err(error).context("-audit-key-file"),
-            }
-        }
+        Command::VerifyAudit(verification) => match verification.run() {
+            Ok(code) => return code,
+            Err(error) => Err(error).context("-audit-key-file"),
+        },
         command => administer(command, &arguments.overrides),
     };
     match outcome {

@@ -67,8 +67,7 @@ async fn serve_http(
     limits.header_timeout = configuration.limits.header_timeout;
     limits.body_timeout = configuration.limits.body_timeout;
     limits.shutdown_grace = configuration.limits.shutdown_grace;
-    let tls = http.tls.as_ref();
-    let tls = tls.map(|tls| Tls::from_files(&tls.cert, &tls.key, tls.chain.as_deref()));
+    let tls = http.tls.as_ref().map(Tls::open);
     let server = Server::new(limits)
         .with_connection_count(connection_count(&app.observation.calls.metrics))
         .with_cut_off(app.cut_off.clone())

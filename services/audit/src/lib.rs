@@ -100,7 +100,7 @@ pub use self::{
     search::{ChainState, InvalidPosition, Page, Position, Search},
     settings::{Destination, Fsync, InvalidValue, Methods, Settings, StatementForm},
     trail::Trail,
-    verify::{Expected, Report, verify, verify_and_print},
+    verify::{Expected, Report, Verification, verify},
     watched::WatchedRequest,
     writer::Writer,
 };

@@ -38,6 +38,19 @@ pub struct Expected<'a> {
     pub last: Option<&'a str>,
 }
 
+/// The command `-verify-audit` of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verification {
+    /// Files of trails.
+    pub files: Vec<PathBuf>,
+    /// File of the key, if the trails have one.
+    pub key_file: Option<PathBuf>,
+    /// See [`Expected::first`].
+    pub expect_first: Option<u64>,
+    /// See [`Expected::last`].
+    pub expect_last: Option<String>,
+}
+
 /// End of a verified file.
 #[derive(Clone, Copy)]
 struct End {
@@ -75,24 +88,27 @@ pub fn verify(files: &[PathBuf], key: Option<&Key>, expected: Expected<'_>) -> R
     Report { lines, is_good }
 }
 
-/// Runs the command `-verify-audit` of a program: verifies files as [`verify`] does, prints the
-/// report, and returns the exit code.
-///
-/// # Errors
-/// Fails if the file of the key cannot be used.
-pub fn verify_and_print(
-    files: &[PathBuf],
-    key_file: Option<&Path>,
-    expected: Expected<'_>,
-) -> Result<ExitCode, KeyError> {
-    let key = key_file.map(Key::read).transpose()?;
-    let report = verify(files, key.as_ref(), expected);
-    let is_printed = console::print(&(report.lines.join("\n") + "\n")).is_ok();
-    Ok(if is_printed && report.is_good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+// === impl Verification ===
+
+impl Verification {
+    /// Verifies the files as [`verify`] does, prints the report, and returns the exit code.
+    ///
+    /// # Errors
+    /// Fails if the file of the key cannot be used.
+    pub fn run(&self) -> Result<ExitCode, KeyError> {
+        let key = self.key_file.as_deref().map(Key::read).transpose()?;
+        let expected = Expected {
+            first: self.expect_first,
+            last: self.expect_last.as_deref(),
+        };
+        let report = verify(&self.files, key.as_ref(), expected);
+        let is_printed = console::print(&(report.lines.join("\n") + "\n")).is_ok();
+        Ok(if is_printed && report.is_good {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
 }
 
 /// Returns whether the files of a trail are complete and unchanged, up to their last complete line,

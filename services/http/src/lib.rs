@@ -66,5 +66,5 @@ pub use self::{
     refusal::{ErrorAndCode, Refusal},
     request_id::{add_request_id, request_id, send_request_id},
     telemetry::{OtlpSettings, SqlCommentKind, TelemetryError, TelemetrySettings, TraceExport},
-    tls::{OptionalTls, Tls, TlsError},
+    tls::{OptionalTls, Tls, TlsError, TlsFiles},
 };

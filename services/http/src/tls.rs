@@ -1,11 +1,14 @@
 //! TLS: the certificate and its key, and the handshake.
 //!
 //! ```no_run
-//! use std::path::Path;
-//! use ziggurat_http::Tls;
+//! use ziggurat_http::{Tls, TlsFiles};
 //! use ziggurat_serve::{Limits, Server};
 //!
-//! let tls = Tls::from_files(Path::new("server.crt"), Path::new("server.key"), None)?;
+//! let tls = Tls::open(&TlsFiles {
+//!     cert: "server.crt".into(),
+//!     key: "server.key".into(),
+//!     chain: None,
+//! })?;
 //! let server = Server::new(Limits::default()).with_acceptor(tls);
 //! # let _ = server;
 //! # Ok::<_, ziggurat_http::TlsError>(())
@@ -40,7 +43,7 @@ use tokio_util::either::Either;
 use ziggurat_runtime::watch::Stamps;
 use ziggurat_serve::{AcceptError, Acceptor};
 
-use self::files::Files;
+pub use self::files::TlsFiles;
 
 /// The type of a TLS record that begins a handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
@@ -68,7 +71,7 @@ pub struct OptionalTls(pub Option<Tls>);
 
 struct Shared {
     config: ArcSwap<ServerConfig>,
-    files: Files,
+    files: TlsFiles,
     /// State of the files before they were first read.
     first: Stamps,
 }
@@ -152,28 +155,18 @@ pub enum TlsError {
 // === impl Tls ===
 
 impl Tls {
-    /// Reads PEM files: the certificate of the server, which others may follow, its private key,
-    /// and the certificates of the chain to a well-known one, each issued by the next.
+    /// Reads the files.
     ///
     /// # Errors
     ///
     /// Fails with the name of the file and its error.
-    pub fn from_files(
-        certificate: &Path,
-        key: &Path,
-        chain: Option<&Path>,
-    ) -> Result<Self, TlsError> {
-        let files = Files {
-            certificate: certificate.to_owned(),
-            key: key.to_owned(),
-            chain: chain.map(Path::to_owned),
-        };
+    pub fn open(files: &TlsFiles) -> Result<Self, TlsError> {
         // Taken first, so that a change during the read is noticed.
         let first = files.stamps();
         let config = ArcSwap::from_pointee(files.load()?);
         Ok(Self(Arc::new(Shared {
             config,
-            files,
+            files: files.clone(),
             first,
         })))
     }
@@ -234,14 +227,10 @@ impl fmt::Debug for Tls {
     }
 }
 
-impl Files {
+impl TlsFiles {
     fn load(&self) -> Result<ServerConfig, TlsError> {
-        let Self {
-            certificate,
-            key,
-            chain,
-        } = self;
-        let mut certificates = read_certificates(certificate)?;
+        let Self { cert, key, chain } = self;
+        let mut certificates = read_certificates(cert)?;
         if let Some(chain) = chain {
             for issuer in read_certificates(chain)? {
                 // A chain file often contains the certificate of the server, too.
@@ -262,10 +251,10 @@ impl Files {
         let mut config = config.map_err(|source| match source {
             rustls::Error::InconsistentKeys(_) => TlsError::KeyMismatch {
                 key: key.to_owned(),
-                certificate: certificate.to_owned(),
+                certificate: cert.to_owned(),
             },
             source => TlsError::UnusableCertificate {
-                path: certificate.to_owned(),
+                path: cert.to_owned(),
                 source,
             },
         })?;

@@ -32,13 +32,10 @@ pub(crate) enum Task {
 
 /// A command.
 pub(super) struct Command {
-    pub(super) words: &'static str,
-    /// Placeholder of the argument, if the command takes one.
-    pub(super) about: Option<&'static str>,
+    /// Its words, and the placeholder of the argument, if it takes one.
+    pub(super) usage: &'static str,
     pub(super) help: &'static str,
     pub(super) flags: &'static [Flag],
-    /// Flags that are required.
-    pub(super) needs: &'static [&'static str],
     pub(super) task: Task,
 }
 
@@ -99,16 +96,13 @@ pub(super) const GLOBAL: &[Flag] = &[
 /// The commands.
 pub(super) const COMMANDS: &[Command] = &[
     Command {
-        words: "serve",
-        about: None,
+        usage: "serve",
         help: "serve HTTP until SIGINT or SIGTERM",
         flags: &[],
-        needs: &[],
         task: Task::Serve,
     },
     Command {
-        words: "init",
-        about: None,
+        usage: "init",
         help: "create the first tenant, its owner, and a client with a secret",
         flags: &[
             Flag::text(
@@ -124,20 +118,16 @@ pub(super) const COMMANDS: &[Command] = &[
             Flag::text("client-name", "NAME", "name of the client (default: admin)"),
             OUT,
         ],
-        needs: &[],
         task: Task::Init,
     },
     Command {
-        words: "tenant list",
-        about: None,
+        usage: "tenant list",
         help: "list the tenants",
         flags: &[],
-        needs: &[],
         task: Task::ListTenants,
     },
     Command {
-        words: "tenant create",
-        about: None,
+        usage: "tenant create",
         help: "create a tenant and its owner",
         flags: &[
             Flag::text("name", "NAME", "name of the tenant"),
@@ -149,28 +139,22 @@ pub(super) const COMMANDS: &[Command] = &[
             Flag::text("plan", "NAME", "its plan"),
             Flag::switch("trial", "mark it as a trial"),
         ],
-        needs: &["name", "email"],
         task: Task::CreateTenant,
     },
     Command {
-        words: "tenant delete",
-        about: Some("TENANT_ID"),
+        usage: "tenant delete TENANT_ID",
         help: "delete a tenant with its clients, invites and memberships",
         flags: &[],
-        needs: &[],
         task: Task::DeleteTenant,
     },
     Command {
-        words: "client list",
-        about: None,
+        usage: "client list",
         help: "list the clients of a tenant",
         flags: &[TENANT],
-        needs: &[],
         task: Task::ListClients,
     },
     Command {
-        words: "client create",
-        about: None,
+        usage: "client create",
         help: "create a client; its secret is shown once",
         flags: &[
             TENANT,
@@ -179,28 +163,22 @@ pub(super) const COMMANDS: &[Command] = &[
             Flag::text("role", "ROLE", "admin or reader (default: reader)"),
             OUT,
         ],
-        needs: &["name"],
         task: Task::CreateClient,
     },
     Command {
-        words: "client delete",
-        about: Some("CLIENT_ID"),
+        usage: "client delete CLIENT_ID",
         help: "delete a client and revoke its secret and tokens",
         flags: &[TENANT],
-        needs: &[],
         task: Task::DeleteClient,
     },
     Command {
-        words: "invite list",
-        about: None,
+        usage: "invite list",
         help: "list the pending invites of a tenant",
         flags: &[TENANT],
-        needs: &[],
         task: Task::ListInvites,
     },
     Command {
-        words: "invite create",
-        about: None,
+        usage: "invite create",
         help: "invite a person; the token of the invite is shown once",
         flags: &[
             TENANT,
@@ -212,12 +190,10 @@ pub(super) const COMMANDS: &[Command] = &[
             ),
             OUT,
         ],
-        needs: &["email"],
         task: Task::CreateInvite,
     },
     Command {
-        words: "invite accept",
-        about: Some("INVITE_ID"),
+        usage: "invite accept INVITE_ID",
         help: "accept an invite for the invited person",
         flags: &[
             Flag::text(
@@ -229,44 +205,34 @@ pub(super) const COMMANDS: &[Command] = &[
             FIRST_NAME,
             LAST_NAME,
         ],
-        needs: &[],
         task: Task::AcceptInvite,
     },
     Command {
-        words: "invite delete",
-        about: Some("INVITE_ID"),
+        usage: "invite delete INVITE_ID",
         help: "withdraw an invite",
         flags: &[TENANT],
-        needs: &[],
         task: Task::DeleteInvite,
     },
     Command {
-        words: "membership list",
-        about: None,
+        usage: "membership list",
         help: "list the members of a tenant",
         flags: &[TENANT],
-        needs: &[],
         task: Task::ListMembers,
     },
     Command {
-        words: "membership owner",
-        about: Some("MEMBERSHIP_ID"),
+        usage: "membership owner MEMBERSHIP_ID",
         help: "make a member the owner of the tenant",
         flags: &[TENANT],
-        needs: &[],
         task: Task::MakeOwner,
     },
     Command {
-        words: "membership delete",
-        about: Some("MEMBERSHIP_ID"),
+        usage: "membership delete MEMBERSHIP_ID",
         help: "remove a member who is not the owner",
         flags: &[TENANT],
-        needs: &[],
         task: Task::DeleteMember,
     },
     Command {
-        words: "user token",
-        about: None,
+        usage: "user token",
         help: "create an access token of a member, for requests that clients may not send",
         flags: &[
             TENANT,
@@ -278,18 +244,15 @@ pub(super) const COMMANDS: &[Command] = &[
             ),
             OUT,
         ],
-        needs: &["email"],
         task: Task::UserToken,
     },
     Command {
-        words: "key rotate",
-        about: None,
+        usage: "key rotate",
         help: "sign new tokens with a new key",
         flags: &[Flag::switch(
             "revoke",
             "revoke all tokens that were signed before",
         )],
-        needs: &[],
         task: Task::RotateKey,
     },
 ];
@@ -297,6 +260,24 @@ pub(super) const COMMANDS: &[Command] = &[
 // === impl Command ===
 
 impl Command {
+    /// Returns its words, and the placeholder of the argument, if it takes one.
+    pub(super) fn parts(&self) -> (&'static str, Option<&'static str>) {
+        match self.usage.find(|c: char| c.is_ascii_uppercase()) {
+            Some(at) => (self.usage[..at].trim_end(), Some(&self.usage[at..])),
+            None => (self.usage, None),
+        }
+    }
+
+    /// Returns the flags that are required.
+    pub(super) fn needs(&self) -> &'static [&'static str] {
+        match self.task {
+            Task::CreateTenant => &["name", "email"],
+            Task::CreateClient => &["name"],
+            Task::CreateInvite | Task::UserToken => &["email"],
+            _ => &[],
+        }
+    }
+
     /// Finds the command that words begin with, and returns the words after it.
     pub(super) fn of(words: &[String]) -> Result<(&'static Self, &[String]), Refusal> {
         if words.is_empty() {
@@ -307,7 +288,7 @@ impl Command {
                 continue;
             };
             let named = first.join(" ");
-            if let Some(command) = COMMANDS.iter().find(|command| command.words == named) {
+            if let Some(command) = COMMANDS.iter().find(|command| command.parts().0 == named) {
                 return Ok((command, rest));
             }
         }

@@ -4,7 +4,7 @@ use std::{net::Ipv4Addr, path::PathBuf, time::Duration};
 
 use http::{HeaderName, Uri};
 use ziggurat_account_service::{Attempts, Limits};
-use ziggurat_http::TelemetrySettings;
+use ziggurat_http::{TelemetrySettings, TlsFiles};
 use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
 use ziggurat_runtime::{
     Places, Secret,
@@ -13,7 +13,7 @@ use ziggurat_runtime::{
 };
 use ziggurat_state::StateDatabase;
 
-use crate::configuration::{Configuration, ServerSettings, TestSettings, TlsFiles, TokenRules};
+use crate::configuration::{Configuration, ServerSettings, TestSettings, TokenRules};
 
 /// File of the accounts, which shows that a folder is in use.
 const STORE: &str = "platform.db";
@@ -133,8 +133,8 @@ fn tls(tls: &Section<'_>) -> Option<TlsFiles> {
         path
     };
     let (cert, key) = (file(&cert), file(&key));
-    let (cert, key) = (cert?, key?);
-    Some(TlsFiles { cert, key })
+    let (cert, key, chain) = (cert?, key?, None);
+    Some(TlsFiles { cert, key, chain })
 }
 
 /// Takes the URL from the environment, else from `url_file`, else from `url`.

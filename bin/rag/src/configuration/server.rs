@@ -2,10 +2,10 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr},
-    path::PathBuf,
     time::Duration,
 };
 
+use ziggurat_http::TlsFiles;
 use ziggurat_layers::{
     host::{Hosts, InvalidHost},
     rate_limit::Quota,
@@ -35,7 +35,7 @@ pub(crate) struct Server {
     /// Additional host names in requests, besides the address and local names.
     pub(crate) allowed_hosts: Vec<String>,
     /// The files for HTTPS, if it is enabled.
-    pub(crate) tls: Option<Tls>,
+    pub(crate) tls: Option<TlsFiles>,
     /// The origins that may use the server, if CORS is enabled.
     pub(crate) cors: Option<Vec<String>>,
     /// Time limit for the body of a request, which received bytes extend.
@@ -62,15 +62,6 @@ pub(crate) struct Server {
     pub(crate) console: bool,
     /// Limit on the requests of an address.
     pub(crate) rate_limit: Option<Quota>,
-}
-
-/// The certificate files for HTTPS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tls {
-    /// The certificate and its chain.
-    pub(crate) cert: PathBuf,
-    /// The private key of the certificate.
-    pub(crate) key: PathBuf,
 }
 
 /// Reads the section.
@@ -143,7 +134,7 @@ fn host(value: &Value<'_>) -> Option<String> {
     Some(host)
 }
 
-fn tls(tls: &Section<'_>) -> Option<Tls> {
+fn tls(tls: &Section<'_>) -> Option<TlsFiles> {
     let is_enabled = tls.key("enabled").boolean().unwrap_or(false);
     let file = |key: &str| {
         let value = tls.key(key);
@@ -156,8 +147,8 @@ fn tls(tls: &Section<'_>) -> Option<Tls> {
         }
         path.unwrap_or_default()
     };
-    let (cert, key) = (file("cert_file"), file("key_file"));
-    is_enabled.then_some(Tls { cert, key })
+    let (cert, key, chain) = (file("cert_file"), file("key_file"), None);
+    is_enabled.then_some(TlsFiles { cert, key, chain })
 }
 
 fn cors(cors: &Section<'_>) -> Option<Vec<String>> {

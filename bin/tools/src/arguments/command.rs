@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use secrecy::SecretString;
+use ziggurat_audit::Verification;
 use ziggurat_runtime::flags::Flags;
 use ziggurat_tokens::{ClaimError, Claims, NewClaims, TokenCommand, TokenOptions};
 
@@ -130,12 +131,7 @@ pub(crate) enum Command {
     /// Build the knowledge base from documents.
     BuildKnowledgebase(BuildOptions),
     /// Verify files of an audit trail.
-    VerifyAudit {
-        files: Vec<PathBuf>,
-        key_file: Option<PathBuf>,
-        expect_first: Option<u64>,
-        expect_last: Option<String>,
-    },
+    VerifyAudit(Verification),
 }
 
 // === impl Command ===
@@ -157,7 +153,7 @@ impl Command {
             | Self::Describe
             | Self::Version
             | Self::Check(_)
-            | Self::VerifyAudit { .. } => None,
+            | Self::VerifyAudit(_) => None,
         }
     }
 }
@@ -243,12 +239,12 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             version: flags.owned("kb-version"),
             output: flags.path("kb-output"),
         }),
-        "verify-audit" => Command::VerifyAudit {
+        "verify-audit" => Command::VerifyAudit(Verification {
             files: flags.paths(name).collect(),
             key_file: flags.path("audit-key-file"),
             expect_first: expect_first(flags)?,
             expect_last: flags.owned("expect-last"),
-        },
+        }),
         _ => Command::ListUsers {
             as_json: is_json(flags)?,
         },

@@ -1,11 +1,9 @@
 //! HTTP settings.
 
-use std::{
-    net::{IpAddr, Ipv4Addr},
-    path::PathBuf,
-};
+use std::net::{IpAddr, Ipv4Addr};
 
 use ziggurat_console::PublicUrl;
+use ziggurat_http::TlsFiles;
 use ziggurat_layers::{
     host::{Hosts, InvalidHost},
     origin::{InvalidOrigin, Origins},
@@ -26,7 +24,7 @@ pub(crate) struct Http {
     /// True if other machines may reach the server though authentication is off.
     pub(crate) allow_public: bool,
     /// Files for HTTPS, if it is on.
-    pub(crate) tls: Option<Tls>,
+    pub(crate) tls: Option<TlsFiles>,
     /// Settings for the address of a client.
     pub(crate) client_ip: ClientIp,
     /// Origins that browsers may call from; if none are set, the origins of this machine.
@@ -39,17 +37,6 @@ pub(crate) struct Http {
     pub(crate) console: bool,
     /// URL of the server for browsers.
     pub(crate) public_url: Option<PublicUrl>,
-}
-
-/// Files for HTTPS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tls {
-    /// Certificate.
-    pub(crate) cert: PathBuf,
-    /// Private key.
-    pub(crate) key: PathBuf,
-    /// Intermediate certificates.
-    pub(crate) chain: Option<PathBuf>,
 }
 
 /// Reads the section, also if HTTP is off. Without authentication the default address is a loopback
@@ -120,13 +107,13 @@ pub(super) fn read(
     is_enabled.then_some(http)
 }
 
-fn tls(file: &Section<'_>) -> Option<Tls> {
+fn tls(file: &Section<'_>) -> Option<TlsFiles> {
     let path = |key: &str, variable: &str, flag: &str| {
         let value = file.key(key).var(variable).flag(flag);
         value.path()
     };
     let is_enabled = file.key("enabled").var("ZIGGURAT_TLS_ENABLED").flag("tls");
-    let tls = Tls {
+    let tls = TlsFiles {
         cert: path("cert_file", "ZIGGURAT_TLS_CERT_FILE", "cert")
             .unwrap_or_else(|| "./server.crt".into()),
         key: path("key_file", "ZIGGURAT_TLS_KEY_FILE", "key")

@@ -12,10 +12,11 @@ use ziggurat_admin_api::program::Setting;
 use ziggurat_audit::{Destination, Fsync, Methods, StatementForm};
 use ziggurat_calls::toolsets::Toolsets;
 use ziggurat_console::PublicUrl;
+use ziggurat_http::TlsFiles;
 use ziggurat_runtime::{Secret, config::Sources, redact::Redactor};
 use ziggurat_tokens::issuer::TrustedIssuer;
 
-use crate::configuration::{Configuration, Entry, Http, SqlCommentKind, http::Tls};
+use crate::configuration::{Configuration, Entry, Http, SqlCommentKind};
 
 #[cfg(test)]
 mod tests;
@@ -291,7 +292,7 @@ fn http(configuration: &Configuration, read: impl Fn(&Http) -> Json) -> Json {
     configuration.http.as_ref().map_or(Json::Null, read)
 }
 
-fn tls(configuration: &Configuration, read: impl Fn(&Tls) -> Json) -> Json {
+fn tls(configuration: &Configuration, read: impl Fn(&TlsFiles) -> Json) -> Json {
     http(configuration, |http| {
         http.tls.as_ref().map_or(Json::Null, &read)
     })

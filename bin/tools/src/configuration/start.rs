@@ -7,14 +7,13 @@ use std::{
 
 use thiserror::Error;
 use ziggurat_audit::Destination;
+use ziggurat_http::{Tls, TlsFiles};
 use ziggurat_llm::StaticModels;
 use ziggurat_postgres_tools::custom::{Definitions, DefinitionsError};
 use ziggurat_runtime::causes;
 use ziggurat_sql_tools::{ADMINISTRATOR_TOOLS, Environment};
 
-use crate::configuration::{
-    Address, Configuration, EmbeddingProvider, builtins::BUILT_IN_TOOLS, http::Tls,
-};
+use crate::configuration::{Address, Configuration, EmbeddingProvider, builtins::BUILT_IN_TOOLS};
 
 /// Prefix of errors of custom definitions.
 pub(crate) const CUSTOM_DEFINITIONS: &str = "Failed to load custom definitions";
@@ -76,7 +75,7 @@ impl Configuration {
             return Vec::new();
         };
         let mut missing = Vec::new();
-        if let Some(Tls { cert, key, chain }) = &http.tls {
+        if let Some(TlsFiles { cert, key, chain }) = &http.tls {
             missing.extend(missing_file(cert, StartError::Certificate));
             missing.extend(missing_file(key, StartError::Key));
             let chain = chain.as_deref();
@@ -111,8 +110,8 @@ impl Configuration {
             .all(|error| matches!(error, StartError::Tokens(_)));
         problems.extend(missing.iter().map(ToString::to_string));
         let tls = self.http.as_ref().and_then(|http| http.tls.as_ref());
-        if let Some(Tls { cert, key, chain }) = tls.filter(|_| are_there)
-            && let Err(error) = ziggurat_http::Tls::from_files(cert, key, chain.as_deref())
+        if let Some(files) = tls.filter(|_| are_there)
+            && let Err(error) = Tls::open(files)
         {
             problems.push(causes(&error));
         }

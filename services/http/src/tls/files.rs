@@ -11,19 +11,22 @@ use crate::tls::Tls;
 /// Interval of checking the files, because some file systems do not report changes.
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The files of a certificate.
-#[derive(Debug)]
-pub(super) struct Files {
-    pub(super) certificate: PathBuf,
-    pub(super) key: PathBuf,
-    pub(super) chain: Option<PathBuf>,
+/// The PEM files of a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate of the server, which others may follow.
+    pub cert: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// The certificates of the chain to a well-known one, each issued by the next.
+    pub chain: Option<PathBuf>,
 }
 
-// === impl Files ===
+// === impl TlsFiles ===
 
-impl Files {
+impl TlsFiles {
     pub(super) fn stamps(&self) -> Stamps {
-        let files = [&self.certificate, &self.key];
+        let files = [&self.cert, &self.key];
         Stamp::of_all(files.into_iter().chain(&self.chain).cloned())
     }
 }

@@ -115,8 +115,11 @@ impl Papers {
     }
 
     fn load(&self, certificate: &str, key: &str, chain: Option<&str>) -> Result<Tls, TlsError> {
-        let chain = chain.map(|name| self.path(name));
-        Tls::from_files(&self.path(certificate), &self.path(key), chain.as_deref())
+        Tls::open(&TlsFiles {
+            cert: self.path(certificate),
+            key: self.path(key),
+            chain: chain.map(|name| self.path(name)),
+        })
     }
 
     fn expect_refusal(&self, certificate: &str, key: &str, chain: Option<&str>, expected: &str) {
