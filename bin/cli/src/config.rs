@@ -277,19 +277,20 @@ impl Profile {
     }
 }
 
-/// Rejects a profile name that cannot be part of a file name.
-pub(crate) fn refuse_name(name: &str) -> Option<Failure> {
+/// Checks that a profile name can be part of a file name.
+pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
     let is_fine = (1..=64).contains(&name.len())
         && !name.starts_with(['.', '-'])
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    (!is_fine).then(|| {
-        Failure::usage(format!(
-            "invalid profile name {name:?}: use up to 64 letters, digits, '.', '_' and '-', \
-             beginning with none of '.' and '-'"
-        ))
-    })
+    if is_fine {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "invalid profile name {name:?}: use up to 64 letters, digits, '.', '_' and '-', beginning \
+         with none of '.' and '-'"
+    )))
 }
 
 enum Unreadable {

@@ -27,15 +27,13 @@ pub(crate) fn ask(
         ));
     }
     if is_about_platform && let Some((profile, url)) = credentials::profile_and_address(context) {
-        context.streams.note(format_args!(
+        context.note(format_args!(
             "profile \"{}\" at {}",
             escape(&profile),
             escape(&url)
         ));
     }
-    context
-        .streams
-        .ask(format_args!("{} [y/N]: ", escape(question)));
+    context.ask(format_args!("{} [y/N]: ", escape(question)));
     let mut answer = Vec::new();
     // An unreadable answer is no confirmation.
     let _ = std::io::BufRead::read_until(

@@ -126,6 +126,16 @@ impl fmt::Debug for Streams {
 // === impl Context ===
 
 impl Context<'_> {
+    /// Writes a note to standard error.
+    pub(crate) fn note(&mut self, text: impl fmt::Display) {
+        self.streams.note(text);
+    }
+
+    /// Writes a question to standard error, without a newline.
+    pub(crate) fn ask(&mut self, text: impl fmt::Display) {
+        self.streams.ask(text);
+    }
+
     /// Writes a complete result with data of a server, and flushes. On a terminal, control
     /// characters are escaped; a pipe gets the bytes unchanged.
     ///

@@ -243,7 +243,7 @@ pub(crate) fn forget_secret(context: &mut Context<'_>, profile: &str, is_expecte
     if let Err(KeychainError::Unavailable(cause)) = context.keychain.delete(&account)
         && is_expected
     {
-        context.streams.note(format_args!(
+        context.note(format_args!(
             "Warning: could not remove the client secret from the OS keychain: {}",
             escape(&cause)
         ));

@@ -65,7 +65,7 @@ pub(crate) fn report(
 /// Prints the checks that passed before a dry run failed.
 pub(crate) fn stopped(context: &mut Context<'_>, checks: &[&str]) {
     if !checks.is_empty() {
-        context.streams.ask(passed(checks));
+        context.ask(passed(checks));
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn list(
 ) -> Result<(), Failure> {
     match context.globals.output {
         Format::Text if records.is_empty() => {
-            context.streams.note(none);
+            context.note(none);
             Ok(())
         }
         Format::Text => print_records(context, columns, records),

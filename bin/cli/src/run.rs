@@ -49,7 +49,7 @@ fn execute(
     parser::require(&matches)?;
     guard(&context, action)?;
     if let Some(warning) = context.config.warning() {
-        context.streams.note(warning);
+        context.note(warning);
     }
     commands::run(action, &mut context, &matches)
 }

@@ -46,9 +46,7 @@ pub(crate) fn set_up<'a>(
         .or_else(|| config.current())
         .unwrap_or(DEFAULT_PROFILE)
         .to_owned();
-    if let Some(refusal) = config::refuse_name(&profile) {
-        return Err(refusal);
-    }
+    config::check_name(&profile)?;
     style.format = output_format(matches, &config)?;
     style.colours =
         environment.terminals().stderr && environment.allows_colour() && !matches.is_on("no-color");

@@ -26,7 +26,7 @@ pub(crate) fn read_line(context: &mut Context<'_>) -> io::Result<Option<String>>
 /// Asks for one line and reads it without echo, if that is possible.
 pub(crate) fn ask_secret(context: &mut Context<'_>, question: &str) -> io::Result<Option<String>> {
     let ask = |context: &mut Context<'_>, text: &str| {
-        context.streams.ask(text);
+        context.ask(text);
         Ok(())
     };
     terminal::ask_secret(context, question, ask, read_line)

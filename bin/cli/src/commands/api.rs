@@ -86,9 +86,7 @@ fn print(
     }
     if answer.body.is_empty() {
         let status = answer.status.as_u16();
-        context
-            .streams
-            .note(format_args!("{action}: HTTP {status}, no body."));
+        context.note(format_args!("{action}: HTTP {status}, no body."));
         return Ok(());
     }
     let is_selected = context.globals.jq.is_some() || !context.globals.fields.is_empty();

@@ -55,7 +55,7 @@ pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Resu
         announce(context, name, &created);
     }
     let Some(secret) = secret else {
-        context.streams.note(
+        context.note(
             "Warning: the API returned no client secret. It cannot be retrieved later — delete \
              this client and create another.",
         );
@@ -65,7 +65,7 @@ pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Resu
         };
     };
     let printed = if context.globals.output == Format::Text {
-        context.streams.ask("Client secret: ");
+        context.ask("Client secret: ");
         context.print(format!("{secret}\n").as_bytes())
     } else {
         print::record(context, CLIENT.columns, &created)
@@ -79,9 +79,7 @@ pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Resu
         )));
     }
     if context.globals.output == Format::Text {
-        context
-            .streams
-            .note("Save the secret now — it is shown once and cannot be retrieved again.");
+        context.note("Save the secret now — it is shown once and cannot be retrieved again.");
     }
     Ok(())
 }
@@ -128,13 +126,9 @@ pub(super) fn not_empty<'a>(matches: &'a Matches, flag: &str) -> Result<Option<&
 fn announce(context: &mut Context<'_>, name: &str, created: &Node) {
     let name = escape(created.text("name").unwrap_or(name)).replace('"', "\\\"");
     let id = escape(created.text("id").unwrap_or_default());
-    context
-        .streams
-        .note(format_args!("API client \"{name}\" created (id: {id})."));
+    context.note(format_args!("API client \"{name}\" created (id: {id})."));
     if let Some(id) = filled(created, "credential_id") {
-        context
-            .streams
-            .note(format_args!("Credential ID: {}", escape(id)));
+        context.note(format_args!("Credential ID: {}", escape(id)));
     }
 }
 

@@ -103,7 +103,7 @@ async fn show(
     let action = format!("{verb} invite");
     let body = Some(output::json(body).into_bytes());
     record::send(context, &action, Method::POST, path, body, &[]).await?;
-    context.streams.note(format_args!(
+    context.note(format_args!(
         "Note: invite {verb} needs a signed-in user; without --dry-run nothing is sent either."
     ));
     Ok(())

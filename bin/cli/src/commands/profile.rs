@@ -124,9 +124,7 @@ pub(super) fn show(context: &mut Context<'_>, matches: &Matches) -> Result<(), F
 
 /// Makes a profile the active one.
 pub(super) fn activate(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
-    if let Some(refusal) = config::refuse_name(name) {
-        return Err(refusal);
-    }
+    config::check_name(name)?;
     // The default profile always works, but it can be chosen only when it is in the file.
     if context.config.profile(name).is_none() && name == DEFAULT_PROFILE {
         return Err(Failure::config(
@@ -136,18 +134,14 @@ pub(super) fn activate(context: &mut Context<'_>, name: &str) -> Result<(), Fail
     }
     context.config.require(name)?;
     context.config.use_profile(name)?;
-    context
-        .streams
-        .note(format_args!("Active profile set to \"{name}\"."));
+    context.note(format_args!("Active profile set to \"{name}\"."));
     print::outcome(context, &Active { name, active: true })
 }
 
 /// Removes a profile: its section, its token and its secret.
 pub(super) fn delete(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
     let name = matches.argument(0);
-    if let Some(refusal) = config::refuse_name(name) {
-        return Err(refusal);
-    }
+    config::check_name(name)?;
     context.config.require(name)?;
     if !matches.is_on("force") {
         let question =
@@ -160,16 +154,14 @@ pub(super) fn delete(context: &mut Context<'_>, matches: &Matches) -> Result<(),
     }
     let cache = Cache::of(&context.config.cache_folder(), name);
     if let Err(error) = cache.clear() {
-        context.streams.note(format_args!(
+        context.note(format_args!(
             "Warning: could not remove the cached token: {error}"
         ));
     }
     context.config.delete_profile(name)?;
-    context
-        .streams
-        .note(format_args!("Profile {name} deleted."));
+    context.note(format_args!("Profile {name} deleted."));
     if credentials::variables_are_set(context) {
-        context.streams.note(
+        context.note(
             "Warning: ZIGGURAT_CLIENT_ID or ZIGGURAT_CLIENT_SECRET is set, so commands still \
              use it.",
         );
@@ -184,7 +176,7 @@ fn is_in_keychain(context: &mut Context<'_>, name: &str) -> bool {
         Ok(_) => true,
         Err(KeychainError::NotFound) => false,
         Err(KeychainError::Unavailable(cause)) => {
-            context.streams.note(format_args!(
+            context.note(format_args!(
                 "Warning: the OS keychain could not be read: {}",
                 escape(&cause)
             ));

@@ -213,9 +213,7 @@ pub(super) async fn delete(
     if reported(context, sent, &checks)?.is_none() {
         return Ok(());
     }
-    context
-        .streams
-        .note(format_args!("{} {id} deleted.", kind.title));
+    context.note(format_args!("{} {id} deleted.", kind.title));
     let (id, deleted) = (id.as_str(), true);
     print::outcome(context, &Deleted { id, deleted })
 }
@@ -308,9 +306,7 @@ fn show(context: &mut Context<'_>, kind: &Kind, action: &str, body: &[u8]) -> Re
         Some(record @ Node::Object(_)) => print::record(context, kind.columns, &record),
         Some(_) => Err(undecodable(action, "the response is not an object")),
         None if context.globals.output == Format::Text => {
-            context
-                .streams
-                .note(format_args!("No {} data returned.", kind.noun));
+            context.note(format_args!("No {} data returned.", kind.noun));
             Ok(())
         }
         None => print::structured(context, &Node::null()),

@@ -36,15 +36,13 @@ pub(crate) fn install(context: &mut Context<'_>, matches: &Matches) -> Result<()
             )));
         }
         write(&files.script, script)?;
-        context
-            .streams
-            .note(format_args!("Wrote {}.", files.script.display()));
+        context.note(format_args!("Wrote {}.", files.script.display()));
     }
     let Some((file, line)) = &files.startup else {
         return Ok(());
     };
     if !matches.is_on("write-rc") && !matches.is_on("rc-only") {
-        context.streams.note(format_args!(
+        context.note(format_args!(
             "Add this line to {}, or run again with --write-rc:\n{line}",
             file.display()
         ));
@@ -52,9 +50,7 @@ pub(crate) fn install(context: &mut Context<'_>, matches: &Matches) -> Result<()
     }
     let lines = read(file)?;
     if lines.contains(MARK) {
-        context
-            .streams
-            .note(format_args!("{} already has the line.", file.display()));
+        context.note(format_args!("{} already has the line.", file.display()));
         return Ok(());
     }
     let gap = if lines.ends_with('\n') || lines.is_empty() {
@@ -63,9 +59,7 @@ pub(crate) fn install(context: &mut Context<'_>, matches: &Matches) -> Result<()
         "\n"
     };
     write(file, &format!("{lines}{gap}{line} {MARK}\n"))?;
-    context
-        .streams
-        .note(format_args!("Added a line to {}.", file.display()));
+    context.note(format_args!("Added a line to {}.", file.display()));
     Ok(())
 }
 
@@ -81,13 +75,9 @@ pub(crate) fn uninstall(context: &mut Context<'_>, matches: &Matches) -> Result<
         }
         Ok(_) => {
             fs::remove_file(&files.script).map_err(|error| failed(&files.script, &error))?;
-            context
-                .streams
-                .note(format_args!("Removed {}.", files.script.display()));
+            context.note(format_args!("Removed {}.", files.script.display()));
         }
-        Err(_) => context
-            .streams
-            .note(format_args!("{} does not exist.", files.script.display())),
+        Err(_) => context.note(format_args!("{} does not exist.", files.script.display())),
     }
     let Some((file, _)) = &files.startup else {
         return Ok(());
@@ -99,9 +89,7 @@ pub(crate) fn uninstall(context: &mut Context<'_>, matches: &Matches) -> Result<
             .filter(|line| !line.contains(MARK))
             .collect();
         write(file, &kept)?;
-        context
-            .streams
-            .note(format_args!("Removed the line from {}.", file.display()));
+        context.note(format_args!("Removed the line from {}.", file.display()));
     }
     Ok(())
 }

@@ -69,9 +69,7 @@ pub(in crate::commands) async fn login(
     if let Err(error) = cache.save(&token, &fingerprint)
         && (context.globals.verbose || context.globals.debug)
     {
-        context
-            .streams
-            .note(format_args!("Warning: the token cannot be cached: {error}"));
+        context.note(format_args!("Warning: the token cannot be cached: {error}"));
     }
     note_storage(context, &token, &storage);
     let profile = context.profile.clone();
@@ -147,7 +145,7 @@ fn note_storage(context: &mut Context<'_>, token: &Token, storage: &Storage) {
         }
     }
     if credentials::variables_are_set(context) {
-        context.streams.note(HIDDEN_BY_VARIABLES);
+        context.note(HIDDEN_BY_VARIABLES);
     }
 }
 
@@ -162,7 +160,7 @@ fn prompt_for_credential(context: &mut Context<'_>) -> Result<(String, Secret), 
         Failure::usage(format!("read {what}: {error}; {flags}"))
     };
     let ended = |what: &str| Failure::general(format!("read {what}: EOF"));
-    context.streams.ask("Client ID: ");
+    context.ask("Client ID: ");
     let id = terminal::read_line(context)
         .map_err(|error| unreadable("client ID", &error))?
         .ok_or_else(|| ended("client ID"))?;

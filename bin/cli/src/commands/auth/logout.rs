@@ -20,11 +20,9 @@ pub(in crate::commands) fn logout(context: &mut Context<'_>) -> Result<(), Failu
         }
     }
     cleared.map_err(|error| Failure::general(format!("remove the cached token: {error}")))?;
-    context
-        .streams
-        .note("Logged out. Token and stored credentials removed.");
+    context.note("Logged out. Token and stored credentials removed.");
     if credentials::variables_are_set(context) {
-        context.streams.note(HIDDEN_BY_VARIABLES);
+        context.note(HIDDEN_BY_VARIABLES);
     }
     Ok(())
 }

@@ -48,14 +48,10 @@ pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(),
         .find(|client| client.text("credential_id") == Some(credential_id.as_str()));
     let tenant = tenants.first();
     if me.is_none() {
-        context
-            .streams
-            .note("No API client in this tenant has this credential ID.");
+        context.note("No API client in this tenant has this credential ID.");
     }
     if tenant.is_none() {
-        context
-            .streams
-            .note("No tenant returned for this credential.");
+        context.note("No tenant returned for this credential.");
     }
     let report = Report {
         client_name: text(me, "name"),
