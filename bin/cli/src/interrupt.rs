@@ -7,10 +7,9 @@ use std::{panic, sync::mpsc, thread, time::Duration};
 
 use tokio::{
     runtime::{Builder, Runtime},
-    signal::unix::{Signal, SignalKind, signal},
     sync::oneshot,
 };
-use ziggurat_runtime::terminal::State;
+use ziggurat_runtime::{signals::Signals, terminal::State};
 
 /// Time for a save that has begun, so that no temporary file is left.
 const GRACE: Duration = Duration::from_millis(200);
@@ -18,21 +17,13 @@ const GRACE: Duration = Duration::from_millis(200);
 /// The exit code of a process that panicked.
 const PANICKED: u8 = 101;
 
-/// Handlers for the signals that end a program.
-struct Signals {
-    runtime: Runtime,
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
 /// Runs a command and returns its exit code, or 128 and the number of the signal if one arrives
 /// first.
 pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let before = State::now();
     // Before the command begins: it must not disable the echo while a signal would still end the
     // process without restoring it.
-    let signals = Signals::caught();
+    let signals = caught();
     let (done, result) = mpsc::sync_channel(1);
     let (wake, ended) = oneshot::channel::<()>();
     let started = thread::Builder::new()
@@ -46,7 +37,14 @@ pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     if started.is_err() {
         return 1;
     }
-    let signal = signals.and_then(|signals| signals.first_before(ended));
+    let signal = signals.and_then(|(runtime, mut signals)| {
+        runtime.block_on(async {
+            tokio::select! {
+                _ = ended => None,
+                signal = signals.any() => Some(signal),
+            }
+        })
+    });
     let Some(signal) = signal else {
         return result.recv().unwrap_or(PANICKED);
     };
@@ -58,36 +56,13 @@ pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     128 + signal
 }
 
-// === impl Signals ===
-
-impl Signals {
-    /// Installs the handlers; `None` if that fails, and then signals end the process as usual.
-    fn caught() -> Option<Self> {
-        let runtime = Builder::new_current_thread().enable_io().build().ok()?;
-        let entered = runtime.enter();
-        let interrupt = signal(SignalKind::interrupt()).ok()?;
-        let terminate = signal(SignalKind::terminate()).ok()?;
-        let hangup = signal(SignalKind::hangup()).ok()?;
-        drop(entered);
-        Some(Self {
-            runtime,
-            interrupt,
-            terminate,
-            hangup,
-        })
-    }
-
-    /// Waits for the end of the command or a signal; returns the signal.
-    fn first_before(mut self, ended: oneshot::Receiver<()>) -> Option<u8> {
-        self.runtime.block_on(async {
-            tokio::select! {
-                _ = ended => None,
-                _ = self.interrupt.recv() => Some(2),
-                _ = self.terminate.recv() => Some(15),
-                _ = self.hangup.recv() => Some(1),
-            }
-        })
-    }
+/// Installs the handlers; `None` if that fails, and then signals end the process as usual.
+fn caught() -> Option<(Runtime, Signals)> {
+    let runtime = Builder::new_current_thread().enable_io().build().ok()?;
+    let entered = runtime.enter();
+    let signals = Signals::listen().ok()?;
+    drop(entered);
+    Some((runtime, signals))
 }
 
 #[cfg(test)]

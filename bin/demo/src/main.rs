@@ -30,10 +30,11 @@ use tracing::Level;
 use tracing_subscriber::{
     filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
+use ziggurat_runtime::signals::Signals;
 
 use crate::{
     accounts::Accounts, answers::Answers, arguments::Arguments, home::Home, shop::Shop,
-    signals::Signals, welcome::Welcome,
+    welcome::Welcome,
 };
 
 /// The port where clients expect a server.
@@ -64,7 +65,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .context("starting")?;
     let mut signals = {
         let _inside = runtime.enter();
-        Signals::listen()?
+        Signals::listen().context("listening to signals")?
     };
     // Both take time, so they run concurrently.
     let keep = arguments.keep.clone();
@@ -72,7 +73,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let shop = runtime.block_on(async {
         tokio::select! {
             shop = Shop::open(arguments.keep.as_deref()) => shop.map(Some),
-            () = signals.any() => Ok(None),
+            _ = signals.any() => Ok(None),
         }
     });
     // The folder is removed even if the shop failed.
@@ -106,7 +107,7 @@ fn serve(
     let configuration = home.configure_tools(&database, metrics)?;
     let program = env::current_exe().context("finding the program itself")?;
     let mut passing_on = JoinSet::new();
-    passing_on.spawn_on(signals.pass_on(), runtime.handle());
+    passing_on.spawn_on(signals::pass_on(signals), runtime.handle());
     let mut words: Vec<OsString> = vec!["-config".into(), configuration.into()];
     if arguments.stdio {
         words.push("-http=false".into());

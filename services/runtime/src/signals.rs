@@ -10,7 +10,40 @@
 
 use std::io;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The signals that end a program of a person: Ctrl-C, `kill`, and a closed terminal.
+#[derive(Debug)]
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+// === impl Signals ===
+
+impl Signals {
+    /// Begins to listen: from now on these signals do not end the process by themselves.
+    ///
+    /// # Errors
+    /// Fails if the signal handlers cannot be installed.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one of the signals, and returns its number.
+    pub async fn any(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => 2,
+            _ = self.terminate.recv() => 15,
+            _ = self.hangup.recv() => 1,
+        }
+    }
+}
 
 /// Returns a future that resolves on SIGINT or SIGTERM.
 ///
