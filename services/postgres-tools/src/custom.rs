@@ -51,7 +51,6 @@
 //! expands to more than 4 MiB is refused before it is read.
 
 mod data;
-mod expanded_size;
 mod file;
 mod files;
 mod prompt;

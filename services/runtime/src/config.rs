@@ -38,7 +38,6 @@ mod keys;
 mod section;
 mod sources;
 mod value;
-mod yaml;
 
 use std::{
     borrow::Cow,
@@ -49,8 +48,8 @@ use std::{
 
 use thiserror::Error;
 
+use self::keys::Keys;
 pub(crate) use self::keys::is_near;
-use self::{keys::Keys, yaml::Node};
 pub use self::{
     section::Section,
     sources::{Source, Sources},
@@ -61,10 +60,23 @@ use crate::{
     file::{self, FileError},
     flags::Flags,
     watch::Stamp,
+    yaml::{Node, Rules},
 };
 
 /// Maximum size of a file.
 const MAX_BYTES: u64 = 1 << 20;
+
+/// Files without aliases are always within the budget.
+const RULES: Rules = Rules {
+    budget: 2 << 20,
+    cost: 1,
+    exceeded: "its aliases expand to more than the maximum size of a configuration",
+    expected: "a value without a tag",
+    has_wide_numbers: true,
+    has_infinite_numbers: true,
+    name: None,
+    repeated: Some(|name| format!("duplicate key `{name}`")),
+};
 
 /// Limit on the unknown keys, and on the values of a wrong kind, that are reported.
 const MAX_NAMED: usize = 20;
@@ -250,7 +262,8 @@ fn keys<T>(sources: &ConfigSources, read: &impl Fn(&Section<'_>) -> T) -> Keys {
 
 fn node(path: &Path) -> Result<Node, LoadError> {
     let text = file::text(path, MAX_BYTES);
-    let node = text.and_then(|text| yaml::parse(&text));
+    let read = |text: String| RULES.read_as_written(&text);
+    let node = text.and_then(|text| read(text).map_err(FileError::NotUnderstood));
     node.map_err(|error| LoadError::about(path, error))
 }
 

@@ -1,12 +1,21 @@
-//! Reads YAML of strangers: depth is looked for before parsing.
+//! Reads YAML of strangers into a tree: depth is looked for before parsing, and a budget limits the
+//! tree.
 //!
 //! The parser takes time in the square of the brackets that are open, and counts its limit of depth
 //! only afterwards.
+
+mod map;
+mod tree;
 
 use std::collections::HashSet;
 
 use serde::de::Error as _;
 use serde_yaml::{Deserializer, Error};
+
+pub use self::{
+    map::{Map, Unexpected},
+    tree::{NameOf, Node, Rules, Scalar},
+};
 
 /// Maximum number of brackets that are open at once; the limit of the library.
 const MAX_DEPTH: usize = 128;

@@ -17,9 +17,12 @@ use std::{
 };
 
 use thiserror::Error;
-use ziggurat_runtime::private_file::{self, Lock};
+use ziggurat_runtime::{
+    private_file::{self, Lock},
+    yaml::{Node, Unexpected},
+};
 
-use crate::yaml::{self, Node, Unexpected};
+use crate::yaml;
 
 /// Time since its last change after which a new content counts. Editors and `cp` write a file in place,
 /// so an earlier read may see a part of it.

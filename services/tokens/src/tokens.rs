@@ -10,12 +10,13 @@ use rand::rngs::SysError;
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 use ziggurat_layers::bearer::TokenHash;
+use ziggurat_runtime::yaml::{Map, Node, Unexpected};
 
 use crate::{
     Claims,
     file::{Change, FileError, Table, TableFile},
     secret,
-    yaml::{Map, Node, Unexpected},
+    yaml::{claims_of, set_claims},
 };
 
 /// Minimum length of a hash prefix that selects a token.
@@ -244,8 +245,8 @@ impl Tokens {
 impl Table for Tokens {
     fn from_document(document: Node) -> Result<Self, Unexpected> {
         let mut rest = document.into_document("a map with `tokens`")?;
-        let tokens = match rest.take("tokens").unwrap_or(Node::Null) {
-            Node::Null => Vec::new(),
+        let tokens = match rest.take("tokens").unwrap_or_default() {
+            none if none.is_null() => Vec::new(),
             Node::List(list) => list
                 .into_iter()
                 .enumerate()
@@ -256,7 +257,7 @@ impl Table for Tokens {
                 .into_members()
                 .map(|(id, node)| StoredToken::from_member(id, node))
                 .collect::<Result<_, _>>()?,
-            _ => return Err(Unexpected::new("tokens", "a list")),
+            Node::Scalar(..) => return Err(Unexpected::new("tokens", "a list")),
         };
         Ok(Self { rest, tokens })
     }
@@ -277,7 +278,7 @@ impl StoredToken {
         let mut members = Map::default();
         let mut set = |name: &str, text: Option<String>| {
             if let Some(text) = text {
-                members.set(name, Node::Text(text));
+                members.set(name, Node::text(text));
             }
         };
         set("id", Some(record.id.clone()));
@@ -290,7 +291,7 @@ impl StoredToken {
             let names = record.toolsets.iter().map(Node::text);
             members.set(TOOLSETS, Node::List(names.collect()));
         }
-        members.set_claims(&record.claims);
+        set_claims(&mut members, &record.claims);
         Self { record, members }
     }
 
@@ -298,7 +299,7 @@ impl StoredToken {
         let place = format!("tokens.{id}");
         let old = node.into_map(&place, "a map")?;
         let mut members = Map::default();
-        members.set("id", Node::Text(id));
+        members.set("id", Node::text(id));
         for (name, node) in old.into_members() {
             let name = if name == "annotation" { "note" } else { &name };
             members.set(name, node);
@@ -337,7 +338,7 @@ impl TokenRecord {
                 .find_text("database")?
                 .filter(|name| !name.is_empty()),
             toolsets: members.find_texts(TOOLSETS)?.unwrap_or_default(),
-            claims: members.find_claims()?,
+            claims: claims_of(members)?,
         })
     }
 }

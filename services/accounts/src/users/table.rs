@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
+use ziggurat_runtime::yaml::{Map, Node, Scalar, Unexpected};
 use ziggurat_tokens::{
     Claims,
     file::{Change, Table},
     whole_seconds,
-    yaml::{Map, Node, Unexpected},
+    yaml::{claims_of, set_claims},
 };
 
 use crate::users::{UserError, UserRecord};
@@ -135,8 +136,8 @@ impl Users {
 impl Table for Users {
     fn from_document(document: Node) -> Result<Self, Unexpected> {
         let mut rest = document.into_document("a map with `users`")?;
-        let users = match rest.take("users").unwrap_or(Node::Null) {
-            Node::Null => Vec::new(),
+        let users = match rest.take("users").unwrap_or_default() {
+            none if none.is_null() => Vec::new(),
             Node::Map(by_name) => by_name
                 .into_members()
                 .map(|(name, node)| StoredUser::from_member(name, node))
@@ -149,15 +150,11 @@ impl Table for Users {
     }
 
     fn to_document(&self) -> Node {
-        let mut by_name = Map::default();
-        for stored in &self.users {
-            by_name.push(
-                stored.record.name.clone(),
-                Node::Map(stored.members.clone()),
-            );
-        }
+        let by_name = self.users.iter().map(|StoredUser { record, members }| {
+            (record.name.clone(), Node::Map(members.clone()))
+        });
         let mut document = self.rest.clone();
-        document.push("users".to_owned(), Node::Map(by_name));
+        document.push("users".to_owned(), Node::Map(by_name.collect()));
         Node::Map(document)
     }
 }
@@ -170,15 +167,15 @@ impl StoredUser {
             members: Map::default(),
             record: record.clone(),
         };
-        let created_at = record.created_at.map_or(Node::Null, date);
-        stored.members.set("username", Node::Text(record.name));
+        let created_at = record.created_at.map_or_else(Node::default, date);
+        stored.members.set("username", Node::text(record.name));
         stored.set_password_hash(record.password_hash);
         stored.members.set("created_at", created_at);
-        stored.members.set("last_login", Node::Null);
+        stored.members.set("last_login", Node::default());
         stored.set_enabled(record.is_enabled);
         stored.set_note(&record.note);
         stored.set_failed_attempts(record.failed_attempts);
-        stored.members.set(ID, Node::Text(record.id));
+        stored.members.set(ID, Node::text(record.id));
         stored.set_databases(&record.databases);
         stored.set_claims(record.claims);
         stored.set_admin(record.is_admin);
@@ -196,7 +193,7 @@ impl StoredUser {
     }
 
     pub(super) fn set_password_hash(&mut self, hash: String) {
-        self.members.set("password_hash", Node::Text(hash.clone()));
+        self.members.set("password_hash", Node::text(hash.clone()));
         self.record.password_hash = hash;
     }
 
@@ -206,7 +203,7 @@ impl StoredUser {
     }
 
     pub(super) fn set_claims(&mut self, claims: Claims) {
-        self.members.set_claims(&claims);
+        set_claims(&mut self.members, &claims);
         self.record.claims = claims;
     }
 
@@ -232,7 +229,7 @@ impl StoredUser {
     /// Writes only `true`, so that files without administrators stay as they are.
     pub(super) fn set_admin(&mut self, is_admin: bool) {
         if is_admin {
-            self.members.set(ADMIN, Node::Bool(true));
+            self.members.set(ADMIN, Scalar::Boolean(true));
         } else {
             self.members.take(ADMIN);
         }
@@ -240,13 +237,12 @@ impl StoredUser {
     }
 
     fn set_enabled(&mut self, is_enabled: bool) {
-        self.members.set("enabled", Node::Bool(is_enabled));
+        self.members.set("enabled", Scalar::Boolean(is_enabled));
         self.record.is_enabled = is_enabled;
     }
 
     fn set_failed_attempts(&mut self, failed: u64) {
-        let node = i64::try_from(failed).map_or(Node::Large(failed), Node::Whole);
-        self.members.set("failed_attempts", node);
+        self.members.set("failed_attempts", failed);
         self.record.failed_attempts = failed;
     }
 
@@ -257,7 +253,7 @@ impl StoredUser {
 }
 
 fn date(at: Timestamp) -> Node {
-    Node::Text(at.to_string())
+    Node::text(at.to_string())
 }
 
 // === impl UserRecord ===
@@ -275,7 +271,7 @@ impl UserRecord {
             is_enabled: members.find_bool("enabled")?.unwrap_or(true),
             failed_attempts: members.find_number("failed_attempts")?.unwrap_or_default(),
             databases: members.find_texts(DATABASES)?.unwrap_or_default(),
-            claims: members.find_claims()?,
+            claims: claims_of(members)?,
             is_admin: members.find_bool(ADMIN)?.unwrap_or(false),
             password_hash: hash.ok_or_else(|| Unexpected::new("password_hash", "a text"))?,
         })

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::custom::{DefinitionsError, MAX_BYTES, expanded_size, file::File};
+use crate::custom::{DefinitionsError, MAX_BYTES, data, file::File};
 
 /// Limits on the number of files, and on the files that include each other.
 const MAX_FILES: usize = 64;
@@ -105,7 +105,7 @@ pub(super) fn parse(yaml: &str) -> Result<File, DefinitionsError> {
     if yaml.len() as u64 > MAX_BYTES {
         return Err(DefinitionsError::TooLarge);
     }
-    expanded_size::check(yaml).map_err(DefinitionsError::parse)?;
+    data::check_size(yaml).map_err(DefinitionsError::parse)?;
     let file: Option<File> = serde_yaml::from_str(yaml).map_err(DefinitionsError::parse)?;
     Ok(file.unwrap_or_default())
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use strsim::osa_distance;
 
-use crate::config::{MAX_NAMED, yaml::Node};
+use crate::{config::MAX_NAMED, yaml::Node};
 
 /// The known keys, as paths with dots: `http.tls.enabled`, `databases[].name`.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ impl Keys {
                 }
             }
             Node::Map(map) if !self.open.contains(&pattern(place)) => {
-                for (key, node) in map {
+                for (key, node) in map.iter() {
                     let place = join(place, key);
                     if self.paths.contains(&pattern(&place)) {
                         self.walk(node, &place, found);
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn below_an_open_key_every_key_is_known() {
         let text = "leaves: [{words: {any: {deeper: []}}}, {words2: 1}]";
-        let node = super::super::yaml::parse(text).expect("YAML");
+        let node = crate::config::RULES.read_as_written(text).expect("YAML");
         let (problems, _) = keys().unknown(&node, &[], Path::new("a"));
         let expected =
             "unknown key 'leaves[1].words2' in a (did you mean 'leaves[1].words'?)".to_owned();

@@ -12,10 +12,10 @@ use crate::{
     config::{
         ConfigReader, Source, Value,
         keys::{is_near, join},
-        yaml::{Node, Scalar},
     },
     flags::Flags,
     logs::RawLog,
+    yaml::Node,
 };
 
 /// A section of a configuration with keys that are read one after the other.
@@ -35,10 +35,7 @@ impl<'a> Section<'a> {
 
     /// Returns the section at a place; a value of another kind is a problem.
     pub(super) fn at(reading: &'a ConfigReader<'a>, node: Option<&'a Node>, place: String) -> Self {
-        if !matches!(
-            node,
-            None | Some(Node::Map(_) | Node::Scalar(Scalar::Null, _))
-        ) {
+        if node.is_some_and(|node| !node.is_null() && !matches!(node, Node::Map(_))) {
             let key = if place.is_empty() { "the file" } else { &place };
             let sentence = format!("{key}: must be a section with keys");
             reading.wrong(&place, sentence);
@@ -55,11 +52,7 @@ impl<'a> Section<'a> {
     pub fn key(&self, name: &str) -> Value<'a> {
         let place = join(&self.place, name);
         self.reading.findings.borrow_mut().keys.add(&place);
-        let node = match self.node {
-            Some(Node::Map(map)) => map.iter().find(|(key, _)| key == name),
-            _ => None,
-        };
-        Value::new(self.reading, node.map(|(_, node)| node), place)
+        Value::new(self.reading, self.find(name), place)
     }
 
     /// Returns a section of this one.
@@ -78,7 +71,14 @@ impl<'a> Section<'a> {
     /// written must not count as none.
     #[must_use]
     pub fn names_key(&self, name: &str) -> bool {
-        matches!(self.node, Some(Node::Map(map)) if map.iter().any(|(key, _)| key == name))
+        self.find(name).is_some()
+    }
+
+    fn find(&self, name: &str) -> Option<&'a Node> {
+        match self.node? {
+            Node::Map(map) => map.find(name),
+            _ => None,
+        }
     }
 
     /// Returns all keys of a section in which any key is allowed, with their texts.
@@ -92,7 +92,7 @@ impl<'a> Section<'a> {
         };
         let texts = map.iter().filter_map(|(key, node)| {
             let value = Value::new(self.reading, Some(node), join(&section.place, key));
-            Some((key.clone(), value.text()?))
+            Some((key.to_owned(), value.text()?))
         });
         texts.collect()
     }

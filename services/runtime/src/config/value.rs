@@ -12,11 +12,9 @@ use std::{
 
 use crate::{
     Environment, Secret,
-    config::{
-        ConfigReader, Section, Source,
-        yaml::{Node, Scalar},
-    },
+    config::{ConfigReader, Section, Source},
     duration,
+    yaml::{Node, Scalar},
 };
 
 /// A key of a configuration. An empty value counts as a missing one, unless a method says
@@ -71,7 +69,7 @@ impl<'a> Value<'a> {
         node: Option<&'a Node>,
         place: String,
     ) -> Self {
-        let node = node.filter(|node| !matches!(node, Node::Scalar(Scalar::Null, _)));
+        let node = node.filter(|node| !node.is_null());
         if node.is_some() {
             reading.took(&place, Source::File);
         }
@@ -204,10 +202,10 @@ impl<'a> Value<'a> {
             };
             number.into()
         } else {
-            let Node::Scalar(Scalar::Whole(number), _) = self.node? else {
+            let Some(number) = self.node?.whole() else {
                 return self.must_be(&kind::<T>());
             };
-            *number
+            number
         };
         match T::try_from(number) {
             Ok(number) => Some(number),
@@ -222,6 +220,8 @@ impl<'a> Value<'a> {
     /// Reads a decimal number in a range.
     #[must_use]
     pub fn decimal(&self, range: RangeInclusive<f64>) -> Option<f64> {
+        use Scalar::{Decimal, Large, Whole};
+
         let number = match (self.number(), self.node) {
             (Some(number), _) => number,
             (None, None) => return None,
@@ -234,7 +234,7 @@ impl<'a> Value<'a> {
                 };
                 number
             }
-            (None, Some(Node::Scalar(Scalar::Whole(_) | Scalar::Decimal(_), text))) => {
+            (None, Some(Node::Scalar(Whole(_) | Large(_) | Decimal(_), text))) => {
                 // `parse` refuses notations of YAML such as `.nan` and `.inf`.
                 text.parse().unwrap_or(f64::NAN)
             }
@@ -334,10 +334,8 @@ impl<'a> Value<'a> {
         Some(match self.node? {
             Node::Scalar(Scalar::Null, _) => Value::Null,
             Node::Scalar(Scalar::Boolean(value), _) => Value::Bool(*value),
-            Node::Scalar(Scalar::Whole(number), _) => match u64::try_from(*number) {
-                Ok(number) => number.into(),
-                Err(_) => i64::try_from(*number).ok()?.into(),
-            },
+            Node::Scalar(Scalar::Whole(number), _) => (*number).into(),
+            Node::Scalar(Scalar::Large(number), _) => (*number).into(),
             Node::Scalar(Scalar::Decimal(number), _) => (*number).into(),
             Node::Scalar(Scalar::Text, _) => self.written().unwrap_or_default().into(),
             Node::List(_) => {
@@ -348,7 +346,7 @@ impl<'a> Value<'a> {
                 let values = map.iter().map(|(key, node)| {
                     let place = super::keys::join(&self.place, key);
                     let value = Self::new(self.reading, Some(node), place);
-                    (Value::from(key.as_str()), value.any().unwrap_or_default())
+                    (Value::from(key), value.any().unwrap_or_default())
                 });
                 Value::Mapping(values.collect())
             }
