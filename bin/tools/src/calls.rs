@@ -1,21 +1,20 @@
 //! The door of MCP calls, for their records, metrics, traces and limits.
 
-mod arguments;
 mod own_tools;
 
 use std::{borrow::Cow, sync::Arc};
 
 use serde::Deserialize;
 use tracing::{Level, enabled};
-use ziggurat_audit::Record;
+use ziggurat_audit::{Record, StatementPlace, text_argument};
 use ziggurat_calls::{
-    Call, Caller, Calls, Protocol, Recorded, RequestFacts, Target,
+    Call, Caller, Calls, Protocol, RecordRule, RequestFacts, Target,
     activity::Begin,
     limits::{Allowance, Limits},
 };
 use ziggurat_databases::Databases;
 use ziggurat_layers::{json_rpc, sanitize::RequestId};
-use ziggurat_mcp::{self as mcp, LogFields, ObservedCall, Observer};
+use ziggurat_mcp::{self as mcp, LogFields, Mcp, ObservedCall, Observer, Recorded};
 use ziggurat_sql_tools::SqlTools;
 use ziggurat_telemetry::traces::Incoming;
 use ziggurat_tokens::LocalCaller;
@@ -27,16 +26,6 @@ use crate::{
 
 /// Method that is observed for the statements of its calls only.
 const COMPLETE: &str = "completion/complete";
-
-/// Tools that run no statement of their callers.
-const WITHOUT_STATEMENTS: [&str; 6] = [
-    LOGIN,
-    "generate_embedding",
-    "get_schema_info",
-    "list_databases",
-    "search_knowledgebase",
-    "search_schema",
-];
 
 /// Marks calls over standard input and output.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +41,15 @@ pub(crate) struct McpDoor {
     pub(crate) databases: Databases,
     pub(crate) access: ToolAccess,
     pub(crate) sql_tools: SqlTools,
+    pub(crate) declared: Arc<[DeclaredTool]>,
+}
+
+/// A tool that says what its calls leave behind.
+#[derive(Debug)]
+pub(crate) struct DeclaredTool {
+    name: Cow<'static, str>,
+    recorded: Recorded,
+    runs_statements: bool,
 }
 
 /// A message that is a call, and what it names.
@@ -60,6 +58,8 @@ struct Message<'a> {
     /// The method, if its calls have records.
     method: Option<&'static str>,
     subject: Option<&'a str>,
+    /// The tool, if it is one that declares something.
+    tool: Option<&'a DeclaredTool>,
     is_stdio: bool,
 }
 
@@ -81,6 +81,22 @@ struct Client<'a> {
     name: Cow<'a, str>,
     #[serde(borrow)]
     version: Cow<'a, str>,
+}
+
+// === impl DeclaredTool ===
+
+impl DeclaredTool {
+    /// Returns the tools of a service that say something. All others may run statements, and
+    /// nothing of their arguments is recorded here.
+    pub(crate) fn all(mcp: &Mcp) -> Arc<[Self]> {
+        let declared = mcp.tools().map(|tool| Self {
+            name: tool.name.clone(),
+            recorded: tool.recorded(),
+            runs_statements: tool.runs_statements(),
+        });
+        let is_needed = |tool: &Self| !tool.runs_statements || tool.recorded != Recorded::Nothing;
+        declared.filter(is_needed).collect()
+    }
 }
 
 // === impl McpDoor ===
@@ -117,9 +133,9 @@ impl McpDoor {
                 is_stdio: message.is_stdio,
             }),
             recorded: if message.method.is_some() {
-                Recorded::Always
+                RecordRule::Always
             } else {
-                Recorded::IfAll
+                RecordRule::IfAll
             },
             is_measured: message.method.is_some(),
             followed: message.followed(),
@@ -166,14 +182,16 @@ impl McpDoor {
         let Some(arguments) = arguments.filter(|json| json.starts_with('{')) else {
             return;
         };
-        match message.subject {
-            Some("query_database" | "execute_explain" | "index_advice") => {
-                record.statement_in(arguments, arguments::query);
+        match message.tool.map_or(Recorded::Nothing, |tool| tool.recorded) {
+            Recorded::Statement(name) => {
+                record.statement_in(arguments, StatementPlace::Argument(name));
             }
-            Some("count_rows") => record.statement_in(arguments, arguments::condition),
-            Some("similarity_search") => record.question_in(arguments, arguments::query_text),
-            Some("search_knowledgebase") => record.question_in(arguments, arguments::query),
-            Some("generate_embedding") => record.question_in(arguments, arguments::embedded),
+            Recorded::Condition(name) => {
+                record.statement_in(arguments, StatementPlace::OptionalArgument(name));
+            }
+            Recorded::Question(name) => {
+                record.question_in(arguments, StatementPlace::Argument(name));
+            }
             _ => {}
         }
         if record.is_required()
@@ -186,7 +204,7 @@ impl McpDoor {
     /// Returns the name of the database that the call works on, as far as it is known before.
     fn database(&self, caller: &mcp::Caller, arguments: &str) -> Option<String> {
         let is_negotiated = caller.context().is_negotiated();
-        let named = is_negotiated.then(|| arguments::text(arguments, "database"));
+        let named = is_negotiated.then(|| text_argument(arguments, "database"));
         let named = named.flatten().filter(|name| !name.is_empty());
         self.databases
             .name_for(caller.extension(), named.as_deref())
@@ -218,10 +236,15 @@ impl Observer for McpDoor {
             who.allowance(&self.limits)
         });
         let subject = caller.subject(call);
+        let method = METHODS.into_iter().find(|method| *method == call.method());
+        let subject = subject.as_deref();
+        let is_tool = method == Some(METHODS[0]);
+        let mut tools = self.declared.iter().filter(|_| is_tool);
         let message = Message {
             call,
-            method: METHODS.into_iter().find(|method| *method == call.method()),
-            subject: subject.as_deref(),
+            method,
+            subject,
+            tool: tools.find(|tool| Some(&*tool.name) == subject),
             is_stdio: caller.extension::<OverStdio>().is_some(),
         };
         let has_statements = message.followed().is_some();
@@ -288,6 +311,7 @@ impl<'a> Message<'a> {
             _ => return None,
         };
         let via = if self.is_stdio { "stdio" } else { "http" };
-        (!WITHOUT_STATEMENTS.contains(&tool)).then_some(Begin { via, tool })
+        let runs_statements = self.tool.is_none_or(|tool| tool.runs_statements);
+        runs_statements.then_some(Begin { via, tool })
     }
 }

@@ -26,7 +26,7 @@ use ziggurat_tokens::{Identity, LocalCaller};
 
 use crate::{
     access::{Names, ToolAccess},
-    calls::McpDoor,
+    calls::{DeclaredTool, McpDoor},
     configuration::{Builtins, Configuration, start::CUSTOM_DEFINITIONS},
     current::Catalogue,
     interface::{NAME, VERSION},
@@ -141,7 +141,10 @@ impl CatalogueBuilder {
         own: &Definitions,
     ) -> anyhow::Result<(Catalogue, Vec<String>)> {
         let mcp = self.service(configuration, &databases, own)?;
-        let names = Names::of(&mcp, &configuration.builtins);
+        let (names, declared) = (
+            Names::of(&mcp, &configuration.builtins),
+            DeclaredTool::all(&mcp),
+        );
         let mut warnings = names.check(configuration)?;
         warnings.extend(unkept_claims(configuration, own.tools()));
         let access = ToolAccess::new(configuration.toolsets.clone(), names);
@@ -163,6 +166,7 @@ impl CatalogueBuilder {
             databases: databases.clone(),
             access: access.clone(),
             sql_tools: own.tools().clone(),
+            declared,
         });
         let catalogue = Catalogue {
             mcp,

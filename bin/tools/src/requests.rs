@@ -16,7 +16,7 @@ use axum::{
 use http::{Extensions, StatusCode};
 use ziggurat_audit::{Verdict, request_method};
 use ziggurat_calls::{
-    Call, Caller, Recorded, RequestFacts, Target,
+    Call, Caller, RecordRule, RequestFacts, Target,
     activity::Begin,
     http::{HasRecord, add_trace_id, audit_unavailable},
     limits::Allowance,
@@ -66,7 +66,7 @@ impl Door {
         }
         let target = Target {
             method: &target(request),
-            recorded: Recorded::Always,
+            recorded: RecordRule::Always,
             ..REQUEST
         };
         let facts = RequestFacts {
@@ -99,9 +99,9 @@ impl Door {
             route: described.unwrap_or(if is_traced { OTHER_ROUTE } else { "other" }),
             method: &method,
             recorded: if FRAME.contains(&&*method) {
-                Recorded::Never
+                RecordRule::Never
             } else {
-                Recorded::Always
+                RecordRule::Always
             },
             is_measured: true,
             followed,

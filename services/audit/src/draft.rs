@@ -1,5 +1,6 @@
 //! Records of calls.
 
+pub(crate) mod arguments;
 pub(crate) mod statement;
 
 use std::{
@@ -13,7 +14,7 @@ use jiff::Timestamp;
 use ziggurat_text::scan;
 
 use crate::{
-    CallEnd, CallStart, ReadStatement, StatementForm, Verdict, draft::statement::Statement, line,
+    CallEnd, CallStart, StatementForm, StatementPlace, Verdict, draft::statement::Statement, line,
 };
 
 /// Maximum number of characters of a name.
@@ -183,15 +184,15 @@ impl Draft {
         self.put(field, line::cut(name, MAX_NAME));
     }
 
-    /// Sets the statement that `read` finds in a text, in one of its forms.
+    /// Sets the statement at a place of a text, in one of its forms.
     pub(crate) fn set_statement(
         &mut self,
         form: StatementForm,
         text: &str,
-        read: ReadStatement,
+        place: StatementPlace,
         has_open_line: bool,
     ) {
-        let (statement, kept) = Statement::keep(form, text, read, has_open_line);
+        let (statement, kept) = Statement::keep(form, text, place, has_open_line);
         self.put(Field::Statement, &kept);
         self.statement = statement;
     }

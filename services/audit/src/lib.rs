@@ -92,7 +92,7 @@ mod writer;
 pub use self::{
     admin::{AdminAudit, AdminCall, RecordError},
     audit::Audit,
-    draft::statement::ReadStatement,
+    draft::{arguments::text_argument, statement::StatementPlace},
     error::OpenError,
     facts::{CallEnd, CallStart, Caller, request_method},
     line::chain::{Key, KeyError},

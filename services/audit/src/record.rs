@@ -14,7 +14,7 @@ use tokio::{task::yield_now, time::timeout};
 use ziggurat_runtime::lock;
 
 use crate::{
-    Audit, CallEnd, ReadStatement, StatementForm, Verdict,
+    Audit, CallEnd, StatementForm, StatementPlace, Verdict,
     draft::{Draft, Field},
     settings::CallSettings,
 };
@@ -133,26 +133,26 @@ impl Record {
 
     /// Sets the statement, which is recorded in the form of the settings.
     pub fn statement(&self, text: &str) {
-        self.statement_in(text, |text| Some(text.into()));
+        self.statement_in(text, StatementPlace::Whole);
     }
 
-    /// Sets the statement that `read` finds in a text, such as the arguments of a tool.
+    /// Sets the statement at a place of a text, such as the arguments of a tool.
     ///
     /// It reads a short text only when the record is written, and not in the time of the call, unless
     /// the call may not run without a record.
-    pub fn statement_in(&self, text: &str, read: ReadStatement) {
-        self.set_statement(self.0.settings.statement, text, read);
+    pub fn statement_in(&self, text: &str, place: StatementPlace) {
+        self.set_statement(self.0.settings.statement, text, place);
     }
 
     /// Sets a question in plain words, of which at most the digest is recorded.
     pub fn question(&self, text: &str) {
-        self.question_in(text, |text| Some(text.into()));
+        self.question_in(text, StatementPlace::Whole);
     }
 
-    /// Sets the question in plain words that `read` finds in a text, as for
+    /// Sets the question in plain words at a place of a text, as for
     /// [`statement_in`](Self::statement_in).
-    pub fn question_in(&self, text: &str, read: ReadStatement) {
-        self.set_statement(self.0.settings.statement.of_question(), text, read);
+    pub fn question_in(&self, text: &str, place: StatementPlace) {
+        self.set_statement(self.0.settings.statement.of_question(), text, place);
     }
 
     /// Sets the arguments of a tool as JSON, if the settings ask for them.
@@ -199,9 +199,9 @@ impl Record {
         }
     }
 
-    fn set_statement(&self, form: StatementForm, text: &str, read: ReadStatement) {
+    fn set_statement(&self, form: StatementForm, text: &str, place: StatementPlace) {
         let is_required = self.is_required();
-        self.change(|record| record.set_statement(form, text, read, is_required));
+        self.change(|record| record.set_statement(form, text, place, is_required));
     }
 
     fn change(&self, change: impl FnOnce(&mut Draft)) {

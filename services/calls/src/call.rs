@@ -25,7 +25,7 @@ use ziggurat_telemetry::{
 };
 
 use crate::{
-    Caller, Recorded, RequestFacts, Target,
+    Caller, RecordRule, RequestFacts, Target,
     activity::{Activity, CallEntry, CancelledBy, End, FollowedCall},
     http::audit_unavailable,
     limits::{Allowance, Left, Refused, StatementPermit},
@@ -239,9 +239,9 @@ impl Calls {
             ..target.start()
         };
         match target.recorded {
-            Recorded::Never => None,
-            Recorded::Always => Some(audit.begin(&start)),
-            Recorded::IfAll => audit.begin_other(&start),
+            RecordRule::Never => None,
+            RecordRule::Always => Some(audit.begin(&start)),
+            RecordRule::IfAll => audit.begin_other(&start),
         }
     }
 

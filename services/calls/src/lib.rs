@@ -20,5 +20,5 @@ pub mod toolsets;
 pub use self::{
     call::{Call, Calls, ErrorReason},
     caller::Caller,
-    target::{Protocol, Recorded, RequestFacts, Target},
+    target::{Protocol, RecordRule, RequestFacts, Target},
 };

@@ -22,7 +22,7 @@ pub struct Target<'a> {
     /// The facts about a call of the Model Context Protocol.
     pub protocol: Option<Protocol<'a>>,
     /// The record that the audit trail gets.
-    pub recorded: Recorded,
+    pub recorded: RecordRule,
     /// True if the metrics count the call.
     pub is_measured: bool,
     /// Place in the list of running statements, for a call that may run some.
@@ -57,7 +57,7 @@ pub struct RequestFacts<'a> {
 
 /// The record that the audit trail gets of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordRule {
     /// The trail gets no record.
     #[default]
     Never,
@@ -80,7 +80,7 @@ impl<'a> Target<'a> {
             tool: "",
             pipeline: "",
             protocol: None,
-            recorded: Recorded::Never,
+            recorded: RecordRule::Never,
             is_measured: false,
             followed: None,
         }

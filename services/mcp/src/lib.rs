@@ -165,8 +165,8 @@ pub use self::{
     template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     tool::{
         Annotations, Error, Icon, IntoResult, Json, Lenient, ListedTools, Piece, Property,
-        Reported, Schema, State, Tool, ToolClosure, ToolDescriptor, ToolFuture, ToolHandler,
-        ToolRequest, ToolResult, ToolService, Tools, Visibility,
+        Recorded, Reported, Schema, State, Tool, ToolClosure, ToolDescriptor, ToolFuture,
+        ToolHandler, ToolRequest, ToolResult, ToolService, Tools, Visibility,
     },
 };
 
@@ -402,9 +402,14 @@ impl Mcp {
         self
     }
 
+    /// Returns the descriptors of all tools, disabled ones included.
+    pub fn tools(&self) -> impl Iterator<Item = &ToolDescriptor> {
+        self.shared.tools.descriptors()
+    }
+
     /// Returns the names of all tools, disabled ones included.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
-        self.shared.tools.names()
+        self.tools().map(|tool| &*tool.name)
     }
 
     /// Returns the names of all prompts.

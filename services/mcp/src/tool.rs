@@ -121,6 +121,23 @@ pub struct ToolDescriptor {
     negotiated: Option<Wording>,
     pub(super) is_always_enabled: bool,
     audience: Option<Audience>,
+    recorded: Recorded,
+    runs_statements: bool,
+}
+
+/// The part of the arguments of a tool that an [`Observer`](crate::Observer) may keep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Recorded {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The statement in the argument with this name.
+    Statement(&'static str),
+    /// The part of a statement in the argument with this name, which may be missing.
+    Condition(&'static str),
+    /// The question in plain words in the argument with this name.
+    Question(&'static str),
 }
 
 /// The schema of a tool's structured results.
@@ -204,7 +221,33 @@ impl ToolDescriptor {
             negotiated: None,
             is_always_enabled: false,
             audience: None,
+            recorded: Recorded::Nothing,
+            runs_statements: true,
         }
+    }
+
+    /// Sets the part of the arguments that an [`Observer`](crate::Observer) may keep.
+    pub fn with_recorded(mut self, recorded: Recorded) -> Self {
+        self.recorded = recorded;
+        self
+    }
+
+    /// Says that the tool runs no statement of its caller.
+    pub fn without_statements(mut self) -> Self {
+        self.runs_statements = false;
+        self
+    }
+
+    /// Returns the part of the arguments that an [`Observer`](crate::Observer) may keep.
+    #[must_use]
+    pub fn recorded(&self) -> Recorded {
+        self.recorded
+    }
+
+    /// Returns whether the tool may run statements of its caller.
+    #[must_use]
+    pub fn runs_statements(&self) -> bool {
+        self.runs_statements
     }
 
     /// Keeps the tool enabled even if [`Tools::with_disabled`] names it.

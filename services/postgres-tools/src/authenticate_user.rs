@@ -71,6 +71,7 @@ impl ToolHandler for AuthenticateUser {
                 .with_required("password", Property::string("The password of the user.")),
         )
         .with_visibility(Visibility::Nowhere)
+        .without_statements()
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {

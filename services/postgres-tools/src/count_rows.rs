@@ -7,7 +7,7 @@ use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Error, Lenient, Property, Reported, Schema, Structure, ToolDescriptor,
+    Annotations, Error, Lenient, Property, Recorded, Reported, Schema, Structure, ToolDescriptor,
     ToolHandler, ToolRequest, ToolResult, Visibility,
 };
 use ziggurat_postgres::{
@@ -107,6 +107,7 @@ impl ToolHandler for CountRows {
                 .with_optional("where", condition),
         )
         .with_title("Count rows")
+        .with_recorded(Recorded::Condition("where"))
         .with_output_on_demand(Counted::schema())
         .with_annotations(Annotations::reading())
         .with_visibility(Visibility::Negotiated);

@@ -13,7 +13,7 @@ use ziggurat_answers::{ResultFormat, SqlErrors, client};
 use ziggurat_calls::Call;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    Annotations, Error, Lenient, Property, Recorded, Reported, Schema, ToolDescriptor, ToolHandler,
     ToolRequest, ToolResult, Visibility,
 };
 use ziggurat_postgres::{
@@ -106,6 +106,7 @@ impl ToolHandler for ExecuteExplain {
                 ),
         )
         .with_title("Explain a query")
+        .with_recorded(Recorded::Statement("query"))
         .with_output_on_demand(Explained::schema())
         .with_annotations(Annotations::reading())
         .with_visibility(Visibility::Negotiated);

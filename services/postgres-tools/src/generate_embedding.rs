@@ -8,7 +8,7 @@ use serde::Deserialize;
 use ziggurat_calls::Call;
 use ziggurat_llm as llm;
 use ziggurat_mcp::{
-    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    Annotations, Error, Lenient, Property, Recorded, Reported, Schema, ToolDescriptor, ToolHandler,
     ToolRequest, ToolResult,
 };
 
@@ -51,6 +51,8 @@ impl ToolHandler for GenerateEmbedding {
             Schema::new().with_required("text", text),
         )
         .with_title("Create an embedding")
+        .with_recorded(Recorded::Question("text"))
+        .without_statements()
         .with_output_on_demand(answer::schema())
         .with_annotations(Annotations::asking())
         .with_visibility(self.embedder.visibility())

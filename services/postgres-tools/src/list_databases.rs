@@ -47,6 +47,7 @@ impl ToolHandler for ListDatabases {
             Schema::new(),
         )
         .with_title("List databases")
+        .without_statements()
         .with_output_on_demand(Listed::schema())
         .with_annotations(Annotations::reading())
         .with_visibility(Visibility::OnlyNegotiated)

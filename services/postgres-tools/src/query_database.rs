@@ -18,8 +18,8 @@ use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, Table, client};
 use ziggurat_calls::Call;
 use ziggurat_databases::{Configured, Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Error, Lenient, Property, Reported, Schema, Text, ToolDescriptor, ToolHandler,
-    ToolRequest, ToolResult,
+    Annotations, Error, Lenient, Property, Recorded, Reported, Schema, Text, ToolDescriptor,
+    ToolHandler, ToolRequest, ToolResult,
 };
 use ziggurat_postgres::{
     database::{Database, MAX_ROWS},
@@ -289,6 +289,7 @@ impl ToolHandler for QueryDatabase {
                 .with_optional("offset", offset),
         )
         .with_title("Run a SQL statement")
+        .with_recorded(Recorded::Statement("query"))
         .with_output_on_demand(Table::schema())
         .with_annotations_by_access(Annotations::reading(), Annotations::writing())
         .with_annotations(if writes {

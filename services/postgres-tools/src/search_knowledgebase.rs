@@ -12,7 +12,7 @@ use tracing::warn;
 use ziggurat_knowledge::{Embed, Error as KnowledgeError, Filter, KnowledgeBase};
 use ziggurat_llm::Embedder;
 use ziggurat_mcp::{
-    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    Annotations, Error, Lenient, Property, Recorded, Reported, Schema, ToolDescriptor, ToolHandler,
     ToolRequest, ToolResult, Visibility,
 };
 
@@ -154,6 +154,8 @@ impl<E: Embed + 'static> ToolHandler for SearchKnowledgebase<E> {
                 .with_optional("list_products", list.with_default(false)),
         )
         .with_title("Search the documentation")
+        .with_recorded(Recorded::Question("query"))
+        .without_statements()
         .with_output_on_demand(structured::schema())
         .with_annotations(Annotations::asking());
         match self.source {

@@ -17,7 +17,8 @@ mod weights;
 use tokio::join;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Error, Reported, Structure, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
+    Annotations, Error, Recorded, Reported, Structure, ToolDescriptor, ToolHandler, ToolRequest,
+    ToolResult,
 };
 use ziggurat_postgres::error::QueryError;
 use ziggurat_telemetry::traces::Trace;
@@ -199,6 +200,7 @@ impl ToolHandler for SimilaritySearch {
             arguments::schema(),
         )
         .with_title("Search by meaning")
+        .with_recorded(Recorded::Question("query_text"))
         .with_output_on_demand(structured::schema())
         .with_annotations(Annotations::asking())
         .with_visibility(self.embedder.visibility());

@@ -6,7 +6,7 @@ use axum::extract::Request;
 use http::{Extensions, StatusCode};
 use ziggurat_audit::Verdict;
 use ziggurat_calls::{
-    Call, Caller, Calls, Recorded, RequestFacts, Target,
+    Call, Caller, Calls, RecordRule, RequestFacts, Target,
     http::limited,
     limits::{Allowance, Refused as LimitReached},
 };
@@ -153,7 +153,7 @@ fn target<'a>(route: &'static str, pipeline: &'a str) -> Target<'a> {
         route,
         method: route,
         pipeline,
-        recorded: Recorded::Always,
+        recorded: RecordRule::Always,
         is_measured: true,
         ..Target::none()
     }

@@ -190,6 +190,7 @@ impl ToolHandler for GetSchemaInfo {
             arguments,
         )
         .with_title("Look at the schema")
+        .without_statements()
         .with_output_on_demand(Rows::schema())
         .with_annotations(Annotations::reading());
         client::with_database(&self.databases, tool)

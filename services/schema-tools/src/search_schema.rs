@@ -131,6 +131,7 @@ impl ToolHandler for SearchSchema {
             Arguments::schema(self.max_tokens),
         )
         .with_title("Search the schema")
+        .without_statements()
         .with_output_on_demand(structured::schema())
         .with_annotations(Annotations::reading())
         .with_visibility(Visibility::OnlyNegotiated);

@@ -7,6 +7,7 @@ use ziggurat_sql::{Lexer, Token};
 
 use crate::{
     StatementForm,
+    draft::arguments::text_argument,
     line::{self, chain::Sha},
 };
 
@@ -16,8 +17,16 @@ const MAX_CHARACTERS: usize = 8192;
 /// Begins the text after the digest.
 const TEXT: &[u8] = b"\",\"text\":\"";
 
-/// Function that finds a statement in a text, such as the arguments of a tool.
-pub type ReadStatement = for<'a> fn(&'a str) -> Option<Cow<'a, str>>;
+/// Place of a statement in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementPlace {
+    /// The text is the statement.
+    Whole,
+    /// The argument with this name, unless it is empty. The text is the arguments of a tool.
+    Argument(&'static str),
+    /// The argument with this name, which may be missing or empty.
+    OptionalArgument(&'static str),
+}
 
 /// A statement of a record, next to the text that the record keeps for it.
 #[derive(Clone, Copy)]
@@ -25,9 +34,21 @@ pub(crate) enum Statement {
     /// Nothing.
     None,
     /// The text has the statement, which is read when the line is written.
-    Kept(StatementForm, ReadStatement),
+    Kept(StatementForm, StatementPlace),
     /// The text is what will be written of the statement, once it gets this form.
     Read(StatementForm, Sha),
+}
+
+// === impl StatementPlace ===
+
+impl StatementPlace {
+    fn read(self, text: &str) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Whole => Some(text.into()),
+            Self::Argument(name) => text_argument(text, name).filter(|found| !found.is_empty()),
+            Self::OptionalArgument(name) => text_argument(text, name).or(Some("".into())),
+        }
+    }
 }
 
 // === impl Statement ===
@@ -39,15 +60,17 @@ impl Statement {
     pub(crate) fn keep(
         form: StatementForm,
         text: &str,
-        read: ReadStatement,
+        place: StatementPlace,
         has_two_lines: bool,
     ) -> (Self, Cow<'_, str>) {
         if form == StatementForm::None {
             (Self::None, "".into())
         } else if text.len() <= MAX_CHARACTERS && !has_two_lines {
-            (Self::Kept(form, read), text.into())
+            (Self::Kept(form, place), text.into())
         } else {
-            read(text).map_or((Self::None, "".into()), |text| Self::read(form, text))
+            place
+                .read(text)
+                .map_or((Self::None, "".into()), |text| Self::read(form, text))
         }
     }
 
@@ -76,8 +99,8 @@ impl Statement {
     pub(crate) fn write(&self, out: &mut Vec<u8>, kept: &str) {
         match *self {
             Self::None => {}
-            Self::Kept(form, read) => {
-                if let Some(text) = read(kept) {
+            Self::Kept(form, place) => {
+                if let Some(text) = place.read(kept) {
                     write(out, &Sha::digest(text.as_bytes()), form, &text);
                 }
             }
@@ -89,7 +112,7 @@ impl Statement {
     pub(crate) fn write_digest(&self, out: &mut Vec<u8>, kept: &str) {
         match *self {
             Self::None => {}
-            Self::Kept(_, read) => Self::Kept(StatementForm::Digest, read).write(out, kept),
+            Self::Kept(_, place) => Self::Kept(StatementForm::Digest, place).write(out, kept),
             Self::Read(_, digest) => write(out, &digest, StatementForm::Digest, ""),
         }
     }
@@ -193,8 +216,8 @@ mod tests {
     fn written(form: StatementForm, text: &str) -> String {
         let lines = [false, true].map(|has_two_lines| {
             let mut out = Vec::new();
-            let read: ReadStatement = |text| Some(text.into());
-            let (statement, kept) = Statement::keep(form, text, read, has_two_lines);
+            let place = StatementPlace::Whole;
+            let (statement, kept) = Statement::keep(form, text, place, has_two_lines);
             statement.write(&mut out, &kept);
             String::from_utf8(out).expect("text")
         });

@@ -6,7 +6,7 @@ use http::Request;
 use serde_json::json;
 
 use super::*;
-use crate::{CallEnd, Caller, Methods, ReadStatement, StatementForm, line::chain::Hex};
+use crate::{CallEnd, Caller, Methods, StatementForm, StatementPlace, line::chain::Hex};
 
 #[test]
 fn a_call_may_be_shared_between_tasks() {
@@ -162,17 +162,18 @@ fn of_a_question_at_most_the_digest_is_recorded() {
 fn a_statement_is_found_in_a_text() {
     let trail = Trail::new();
     let running = started(trail.settings());
-    let read: ReadStatement = |text| text.split_once("sql: ").map(|(_, sql)| sql.into());
+    let place = StatementPlace::Argument("sql");
     // Short texts are read by the writer, and long ones in the call.
-    for before in ["", &"-".repeat(9000)] {
+    for other in ["", &"-".repeat(9000)] {
+        let arguments = json!({"other": other, "sql": "SELECT 'Ada'"}).to_string();
         let call = tool_call(&running.0, "x");
-        call.statement_in(&format!("{before}sql: SELECT 'Ada'"), read);
+        call.statement_in(&arguments, place);
         call.end(Verdict::Ok);
         let call = tool_call(&running.0, "x");
-        call.question_in(&format!("{before}sql: SELECT 'Ada'"), read);
+        call.question_in(&arguments, place);
         call.end(Verdict::Ok);
         let call = tool_call(&running.0, "x");
-        call.statement_in(&format!("{before}Ada"), read);
+        call.statement_in(&json!({"other": "Ada"}).to_string(), place);
         call.end(Verdict::Ok);
     }
     finish(running);

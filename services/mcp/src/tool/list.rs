@@ -155,9 +155,9 @@ impl Tools {
         })
     }
 
-    /// Returns the names of all tools.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| &*entry.descriptor.name)
+    /// Returns the descriptors of all tools.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = &ToolDescriptor> {
+        self.entries.iter().map(|entry| &entry.descriptor)
     }
 
     /// Returns whether there is no tool.

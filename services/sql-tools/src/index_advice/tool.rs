@@ -8,7 +8,7 @@ use ziggurat_answers::{ResultFormat, SqlErrors, client};
 use ziggurat_calls::Call;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
+    Annotations, Error, Lenient, Property, Recorded, Reported, Schema, ToolDescriptor, ToolHandler,
     ToolRequest, ToolResult, Visibility,
 };
 use ziggurat_postgres::{
@@ -109,6 +109,7 @@ impl ToolHandler for IndexAdvice {
                 ),
         )
         .with_title("Index advice")
+        .with_recorded(Recorded::Statement("query"))
         .with_annotations(Annotations::reading())
         .with_visibility(Visibility::OnlyNegotiated);
         client::with_database(&self.databases, tool)

@@ -1,4 +1,4 @@
-//! Arguments of tools in records.
+//! Arguments of tools.
 
 use std::{borrow::Cow, fmt};
 
@@ -7,29 +7,9 @@ use serde::{
     de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor},
 };
 
-/// Returns the statement of a tool, or its question, unless it is empty.
-pub(super) fn query(arguments: &str) -> Option<Cow<'_, str>> {
-    text(arguments, "query").filter(|query| !query.is_empty())
-}
-
-/// Returns the condition of `count_rows`, which may be empty.
-pub(super) fn condition(arguments: &str) -> Option<Cow<'_, str>> {
-    text(arguments, "where").or(Some("".into()))
-}
-
-/// Returns the question of `similarity_search`.
-pub(super) fn query_text(arguments: &str) -> Option<Cow<'_, str>> {
-    text(arguments, "query_text")
-}
-
-/// Returns the text of `generate_embedding`.
-pub(super) fn embedded(arguments: &str) -> Option<Cow<'_, str>> {
-    text(arguments, "text")
-}
-
 /// Returns an argument that is a text. The others are skipped and not read, so a value that cannot be
 /// read, such as `1e999`, does not keep a statement out of its record.
-pub(super) fn text<'a>(arguments: &'a str, name: &str) -> Option<Cow<'a, str>> {
+pub fn text_argument<'a>(arguments: &'a str, name: &str) -> Option<Cow<'a, str>> {
     let mut arguments = serde_json::Deserializer::from_str(arguments);
     Deserializer::deserialize_map(&mut arguments, Named(name))
         .ok()
@@ -114,13 +94,13 @@ mod tests {
             ] {
                 let arguments = format!(r#"{{{others}"\u0071uery":{given},"more":[{{}}]}}"#);
                 assert_eq!(
-                    text(&arguments, "query").as_deref(),
+                    text_argument(&arguments, "query").as_deref(),
                     expected,
                     "{arguments}"
                 );
-                assert_eq!(text(&arguments, "database"), None);
+                assert_eq!(text_argument(&arguments, "database"), None);
             }
         }
-        assert_eq!(text("[1]", "query"), None);
+        assert_eq!(text_argument("[1]", "query"), None);
     }
 }
