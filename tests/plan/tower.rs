@@ -2,94 +2,176 @@ use std::{env, fmt::Write as _, fs};
 
 use crate::root;
 
-/// The servers, each with the service behind its layers.
-const SERVERS: [(&str, &str, &str); 3] = [
-    ("tools", "ziggurat-tools", "MCP, REST"),
-    ("rag", "ziggurat-rag", "pipelines"),
-    ("platform", "ziggurat-platform", "account service"),
+/// The servers, each with its columns in the picture.
+const SERVERS: [(&str, &str, usize); 3] = [
+    ("tools", "ziggurat-tools", 2),
+    ("rag", "ziggurat-rag", 1),
+    ("platform", "ziggurat-platform", 1),
 ];
+
+/// A branch for each column: its server, its paths, the function that builds its layers if it has
+/// any, and its service.
+const BRANCHES: [(&str, &str, Option<&str>, &str); 4] = [
+    ("tools", "/mcp", Some("calls"), "tools"),
+    ("tools", "/api", Some("others"), "REST"),
+    ("rag", "/v1", None, "pipelines"),
+    ("platform", "/account/v1", Some("build"), "accounts"),
+];
+
+const EDGE: &str = "services/http/src/edge.rs";
 
 const PICTURE: &str = "docs/src/tower.svg";
 
-/// Returns the layers in front of a server from the outside in, as its stack has them.
-fn layers(server: &str) -> Vec<&'static str> {
-    let path = root().join("bin").join(server).join("src/stack.rs");
-    let stack = fs::read_to_string(path).expect("a stack").leak();
-    let (_, stack) = stack
-        .rsplit_once("Ok(ServiceBuilder::new()")
-        .expect("the whole stack");
-    let stack = stack.split("\n}\n").next().unwrap_or_default();
-    let layers = stack.split(".layer(").skip(1).map(|layer| {
-        let mut words = layer.split(|c: char| !c.is_alphanumeric());
-        let name = words.find_map(|word| {
-            let name = word.strip_suffix("Layer");
-            name.filter(|name| !["", "Around"].contains(name))
-        });
-        name.unwrap_or_else(|| optional(layer))
+const WIDTH: usize = 160;
+const ROW: usize = 34;
+
+const MOUNTED: &str = "#cfe3f5";
+const ABSENT: &str = "#e8e8e8";
+const SERVICE: &str = "#f5dfa8";
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).expect("a source")
+}
+
+/// Returns the text of a function.
+fn function<'a>(source: &'a str, name: &str) -> &'a str {
+    let rest = source.split_once(&format!("fn {name}("));
+    let rest = rest.or_else(|| source.split_once(&format!("fn {name}<")));
+    let (_, rest) = rest.expect("the function");
+    rest.split("\n}\n").next().unwrap_or_default()
+}
+
+/// Returns the layers that a text mounts, from the outside in, as the fields or variables that hold
+/// them and their names.
+fn layers(text: &str) -> Vec<(&str, &str)> {
+    let layers = text.split(".layer(").skip(1).map(|layer| {
+        let around = ["option_layer", "AroundLayer", "new", "self", ""];
+        let mut words = layer.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let held = words.find(|word| !around.contains(word));
+        let held = held.unwrap_or_default();
+        let name = match held {
+            "bearer" => "Bearer",
+            "bodies" => "BodyLimit",
+            "call" => "Call",
+            "cors" => "Cors",
+            "framing" => "JsonRpc",
+            "headers" => "Headers",
+            "hosts" => "Host",
+            "ids" => "RequestId",
+            "limit" => "RateLimit",
+            "log_request" => "Log",
+            "origins" => "Origin",
+            "proxies" => "ClientIp",
+            "records" => "Records",
+            "session" => "Session",
+            "traffic" => "Traffic",
+            _ => held.strip_suffix("Layer").unwrap_or_default(),
+        };
+        assert!(!name.is_empty(), "{held:?} is not in the picture yet");
+        (held, name)
     });
     layers.collect()
 }
 
-/// Returns the name of a layer that a function or a variable holds, or of a function around it.
-fn optional(layer: &str) -> &'static str {
-    let variable = layer.trim_start_matches("option_layer(");
-    let variable = variable.trim_start_matches("AroundLayer::new(");
-    match variable.split(['(', ')', '.']).next() {
-        Some("bearer") => "Bearer",
-        Some("bodies") => "BodyLimit",
-        Some("limit") => "RateLimit",
-        Some("console") => "Console",
-        Some("cors") => "Cors",
-        Some("headers") => "Headers",
-        Some("origins") => "Origin",
-        Some("log_request") => "Requests",
-        Some("records") => "Records",
-        Some("counted") => "Counts",
-        Some("exchanges") => "Exchanges",
-        Some("traffic") => "Traffic",
-        Some("add_request_id") => "RequestId",
-        unknown => panic!("{unknown:?} is not in the picture yet"),
+/// Returns whether the stack of a server has a part of the edge.
+fn has(stack: &str, part: &str) -> bool {
+    !stack.contains(&format!(" {part}: None"))
+}
+
+/// The picture, row by row.
+struct Picture {
+    svg: String,
+    row: usize,
+}
+
+impl Picture {
+    /// Draws a box over some columns of the row.
+    fn cell(&mut self, column: usize, columns: usize, fill: &str) {
+        let (x, y) = (column * WIDTH + 8, self.row * ROW + 6);
+        let width = columns * WIDTH - 16;
+        writeln!(
+            self.svg,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"28\" rx=\"4\" fill=\"{fill}\"/>"
+        )
+        .expect("memory");
+    }
+
+    /// Writes a text over some columns of the row.
+    fn text(&mut self, column: usize, columns: usize, color: &str, text: &str) {
+        let (x, y) = (column * WIDTH + columns * WIDTH / 2, self.row * ROW + 25);
+        writeln!(
+            self.svg,
+            "<text x=\"{x}\" y=\"{y}\" fill=\"{color}\">{text}</text>"
+        )
+        .expect("memory");
     }
 }
 
-/// Draws the servers side by side, the outermost layer at the top.
+/// Draws the layers around each server, the edge of all servers, and the branches below it.
 fn draw() -> String {
-    const WIDTH: usize = 210;
-    const ROW: usize = 34;
-    let servers = SERVERS.map(|(folder, name, service)| (name, service, layers(folder)));
-    let rows = servers.iter().map(|(.., layers)| layers.len()).max();
-    let height = ROW * (rows.unwrap_or_default() + 3);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {height}\" \
-         font-family=\"sans-serif\" font-size=\"14\" text-anchor=\"middle\">\n\
-         <title>The layers of the servers, from the outside in</title>\n",
-        servers.len() * WIDTH
-    );
-    for (column, (name, service, layers)) in servers.iter().enumerate() {
-        let center = column * WIDTH + WIDTH / 2;
-        let mut row = |index: usize, inset: usize, fill: &str, text: &str| {
-            let (y, inset) = (index * ROW + 6, inset + 10);
-            let (x, width) = (column * WIDTH + inset, WIDTH - 2 * inset);
-            let color = if fill == "none" { "#888" } else { "#000" };
-            writeln!(
-                svg,
-                "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"28\" rx=\"4\" \
-                 fill=\"{fill}\"/><text x=\"{center}\" y=\"{}\" fill=\"{color}\">{text}</text>",
-                y + 19
-            )
-            .expect("memory");
-        };
-        row(0, 0, "none", name);
-        for (index, layer) in layers.iter().enumerate() {
-            row(index + 1, index * 4, "#cfe3f5", layer);
+    let stack = |server| read(&format!("bin/{server}/src/stack.rs"));
+    let mut picture = Picture {
+        svg: String::new(),
+        row: 0,
+    };
+    let stacks = SERVERS.map(|(server, ..)| stack(server));
+    // Layers around the edge of one server only.
+    let mut column = 0;
+    for ((_, name, columns), stack) in SERVERS.iter().zip(&stacks) {
+        picture.row = 0;
+        picture.text(column, *columns, "#888", name);
+        let build = function(stack, "build");
+        let around = build.split_once("Ok(ServiceBuilder::new()");
+        for (_, layer) in around.map(|(_, text)| layers(text)).unwrap_or_default() {
+            picture.row += 1;
+            picture.cell(column, *columns, MOUNTED);
+            picture.text(column, *columns, "#000", layer);
         }
-        row(layers.len() + 1, layers.len() * 4, "#f5dfa8", service);
+        column += columns;
     }
-    svg + "</svg>\n"
+    picture.row = 2;
+    let edge = read(EDGE);
+    for (part, layer) in layers(function(&edge, "in_front_of")) {
+        picture.cell(0, BRANCHES.len(), MOUNTED);
+        let mut column = 0;
+        for ((_, _, columns), stack) in SERVERS.iter().zip(&stacks) {
+            if !has(stack, part) {
+                picture.cell(column, *columns, ABSENT);
+            }
+            column += columns;
+        }
+        picture.text(0, column, "#000", layer);
+        picture.row += 1;
+    }
+    let below = picture.row;
+    let mut rows = below;
+    for (column, (server, path, name, service)) in BRANCHES.iter().enumerate() {
+        picture.row = below;
+        picture.text(column, 1, "#888", path);
+        let stack = stack(server);
+        let build = name.map_or("", |name| function(&stack, name));
+        for (_, layer) in layers(build) {
+            picture.row += 1;
+            picture.cell(column, 1, MOUNTED);
+            picture.text(column, 1, "#000", layer);
+        }
+        picture.row += 1;
+        picture.cell(column, 1, SERVICE);
+        picture.text(column, 1, "#000", service);
+        rows = rows.max(picture.row + 1);
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" \
+         font-family=\"sans-serif\" font-size=\"14\" text-anchor=\"middle\">\n\
+         <title>The layers of the servers, from the outside in</title>\n{}</svg>\n",
+        BRANCHES.len() * WIDTH,
+        rows * ROW + 6,
+        picture.svg
+    )
 }
 
 #[test]
-fn the_picture_of_the_tower_has_the_layers_of_the_stacks_in_their_order() {
+fn the_picture_of_the_tower_has_the_layers_of_the_servers_in_their_order() {
     let path = root().join(PICTURE);
     let drawn = draw();
     if env::var_os("ZIGGURAT_BLESS").is_some() {

@@ -5,20 +5,15 @@ use std::net::IpAddr;
 use anyhow::Context as _;
 use axum::{Router, routing::get};
 use http::Request;
-use tower::{ServiceBuilder, util::option_layer};
+use tower::ServiceBuilder;
 use ziggurat_account_service::{self as platform, ErrorFormat, Options, Store, Tokens};
-use ziggurat_http::{
-    AroundLayer, CountedRefusal, ExceptLayer, Readiness, add_request_id, body_budget, headers,
-};
-use ziggurat_layers::shutdown::{CutOff, ShutdownLayer};
+use ziggurat_http::{Absent, Edge, Readiness, body_budget};
 use ziggurat_layers::{
+    bearer::{BearerLayer, Hashed},
     body_limit::BodyLimitLayer,
     client_ip::SetClientIpLayer,
-    host::HostLayer,
-    link::{LinkLayer, LinkValue},
-    origin::{OriginLayer, Origins},
-    rate_limit::{RateLimitLayer, Steady},
-    sanitize::SanitizeLayer,
+    origin::Origins,
+    shutdown::CutOff,
 };
 use ziggurat_serve::HttpService;
 use ziggurat_tokens::Identity;
@@ -44,63 +39,51 @@ pub(crate) fn build(
     cut_off: CutOff,
     observation: &Observation,
 ) -> anyhow::Result<impl HttpService> {
-    let hosts = configuration.server.hosts(address);
-    let hosts = hosts.context("server.allowed_hosts")?;
-    // Clients are programs, so only pages of this machine and of the service itself are allowed.
-    let origins = Origins::loopback().with_own(&hosts);
+    let server = &configuration.server;
+    let hosts = server.hosts(address).context("server.allowed_hosts")?;
     let metrics = &observation.metrics;
-    let refusal = |reason| CountedRefusal::new(metrics.clone(), reason, ErrorFormat);
-    let limit = configuration.server.rate_limit.map(|quota| {
-        let limit = RateLimitLayer::new(Steady::new(quota)).with_render(refusal("limit"));
-        ExceptLayer::new(&PROBES, limit)
-    });
     let counted = metrics.is_on().then(|| {
         let metrics = metrics.clone();
-        AroundLayer::new(move |request: &mut Request<_>| count(&metrics, request))
+        move |request: &mut Request<_>| count(&metrics, request)
+    });
+    let exchanges = metrics.is_on().then(|| {
+        let metrics = metrics.clone();
+        move |request: &mut Request<_>| Ok(count_exchange(&metrics, request))
     });
     let max_bytes = configuration.max_body_bytes;
     let bodies = BodyLimitLayer::new(max_bytes)
         .with_budget(body_budget(max_bytes), Identity::body_caller)
         .with_render(ErrorFormat);
-    let exchanges = metrics.is_on().then(|| {
-        let metrics = metrics.clone();
-        AroundLayer::new(move |request: &mut Request<_>| count_exchange(&metrics, request))
-    });
-    let description =
-        LinkValue::service_desc(platform::DESCRIPTION).context("the path of the description")?;
-
-    Ok(ServiceBuilder::new()
-        // Outermost, so that every response has these headers, including errors.
-        .layer(headers(configuration.server.tls.is_some()))
-        // Gives each request the id that both the log and the response contain.
-        .layer(AroundLayer::new(add_request_id))
-        // Replaces the details of internal errors by one fixed sentence.
-        .layer(SanitizeLayer::new().with_render(ErrorFormat))
-        // Above the layers that refuse requests, so that refusals link the description as well.
-        .layer(LinkLayer::new([description]))
-        // Determines the client address, by which requests and failed exchanges are counted.
-        .layer(SetClientIpLayer::new(
-            configuration.server.trusted.clone(),
-            configuration.server.header.clone(),
-        ))
-        // Counts requests by their responses, refusals included.
-        .layer(option_layer(counted))
-        // Before everything that takes time, but for probes.
-        .layer(option_layer(limit))
-        // Refuses requests for other hosts and pages of other origins before reading anything.
-        .layer(
-            HostLayer::new(hosts)
-                .with_exempt(PROBES)
-                .with_render(refusal("host")),
-        )
-        .layer(OriginLayer::new(origins).with_render(refusal("origin")))
-        // Counts the tokens that are issued, and the exchanges that fail.
-        .layer(option_layer(exchanges))
-        // Ends requests that still run when the shutdown time is over.
-        .layer(ShutdownLayer::new(cut_off).with_render(ErrorFormat))
+    let edge = Edge {
+        render: ErrorFormat,
+        metrics: metrics.clone(),
+        is_encrypted: server.tls.is_some(),
+        shows_faults: false,
+        has_request_ids: true,
+        description: platform::DESCRIPTION,
+        cut_off,
+        proxies: Some(SetClientIpLayer::new(
+            server.trusted.clone(),
+            server.header.clone(),
+        )),
+        records: counted,
+        probes: &PROBES,
+        rate_limit: server.rate_limit,
+        // Clients are programs, so only pages of this machine and of the service itself are allowed.
+        origins: Some(Origins::loopback().with_own(&hosts)),
+        hosts,
+        cors: None,
+        session: None::<Absent>,
+        // The service checks tokens itself.
+        bearer: None::<BearerLayer<Hashed<()>>>,
+        call: exchanges,
+    };
+    let routes = ServiceBuilder::new()
         // One body limit for all routes.
         .layer(bodies)
-        .service(routes(configuration, readiness, store, tokens, observation)))
+        .service(routes(configuration, readiness, store, tokens, observation));
+    edge.in_front_of(routes)
+        .context("the path of the description")
 }
 
 /// Serves the accounts and the probe, with hooks for tests of clients if they are configured.

@@ -8,18 +8,11 @@ use http::Request;
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_calls::Calls;
 use ziggurat_console::rag as pages;
-use ziggurat_http::{
-    AllowedOrigins, AroundLayer, CorsLayer, CountedRefusal, Document, ExceptLayer, headers,
+use ziggurat_http::{Absent, AroundLayer, CorsLayer, Document, Edge};
+use ziggurat_layers::{host::Hosts, origin::Origins, shutdown::CutOff};
+use ziggurat_rag_service::{
+    self as rag, CHAT_PATHS, ChatErrors, ErrorLine, Options, Timeouts,
 };
-use ziggurat_layers::shutdown::{CutOff, ShutdownLayer};
-use ziggurat_layers::{
-    host::{HostLayer, Hosts},
-    link::{LinkLayer, LinkValue},
-    origin::{OriginLayer, Origins},
-    rate_limit::{RateLimitLayer, Steady},
-    sanitize::SanitizeLayer,
-};
-use ziggurat_rag_service::{self as rag, CHAT_PATHS, ChatErrors, ErrorLine, Options, Timeouts};
 use ziggurat_serve::HttpService;
 
 use crate::{
@@ -50,19 +43,8 @@ pub(crate) fn build(
     calls: &Calls,
 ) -> anyhow::Result<impl HttpService> {
     let hosts = server.hosts(address).context("server.allowed_hosts")?;
-    let refusal = |reason| CountedRefusal::new(calls.metrics.clone(), reason, ErrorLine);
-    let origins = origins(server, &hosts);
-    let origins = origins.map(|origins| origins.with_render(refusal("origin")));
-    let limit = server.rate_limit.map(|quota| {
-        let limit = RateLimitLayer::new(Steady::new(quota)).with_render(refusal("limit"));
-        ExceptLayer::new(&PROBES, limit)
-    });
-    let description =
-        LinkValue::service_desc(rag::DESCRIPTION).context("the path of the description")?;
-
     let bearer = auth.map(|auth| {
-        let bearer = auth.layer().with_render(ErrorLine);
-        let bearer = bearer.with_exempt(PROBES).with_exempt(OPEN);
+        let bearer = auth.layer().with_exempt(PROBES).with_exempt(OPEN);
         // Those have a layer of their own.
         let chat = server.openai_compatible.then_some(CHAT_PATHS);
         // The page is the same on every server; what it shows needs a token.
@@ -74,44 +56,36 @@ pub(crate) fn build(
     });
 
     let observed = calls.clone();
-    let records = calls.is_on().then(|| {
-        AroundLayer::new(move |request: &mut Request<_>| observed.identify(ENDPOINTS, request))
-    });
-
+    let records = calls
+        .is_on()
+        .then(|| move |request: &mut Request<_>| observed.identify(ENDPOINTS, request));
+    let edge = Edge {
+        render: ErrorLine,
+        metrics: calls.metrics.clone(),
+        is_encrypted: server.tls.is_some(),
+        shows_faults: false,
+        has_request_ids: calls.has_request_ids(),
+        description: rag::DESCRIPTION,
+        cut_off: cut_off.clone(),
+        // No proxy is trusted for addresses.
+        proxies: None,
+        records,
+        probes: &PROBES,
+        rate_limit: server.rate_limit,
+        origins: origins(server, &hosts),
+        hosts,
+        cors: server.cors.as_ref().map(CorsLayer::listed),
+        session: None::<Absent>,
+        bearer,
+        // The service limits callers itself, and the body, after it has found the pipeline.
+        call: None::<Absent>,
+    };
+    let options = options(server, app, cut_off, calls);
+    let edge = edge.in_front_of(routes(server, app, auth, options));
     Ok(ServiceBuilder::new()
         // Outermost, so that every request is logged with its final status, preflights included.
         .layer(AroundLayer::new(log_request))
-        // Counts requests, and gives them an id.
-        .layer(option_layer(records))
-        // Outside of the rest, so that refusals and faults have the headers too.
-        .layer(headers(server.tls.is_some()))
-        // Outside of the guards, so that pages can also read refusals and failures.
-        .layer(option_layer(cors(server)))
-        // Adds the `Link` header to every JSON response, failures included.
-        .layer(LinkLayer::new([description]))
-        // Replaces the details of any failure below by one fixed message.
-        .layer(SanitizeLayer::new().with_render(ErrorLine))
-        // Before everything that takes time, but for probes. No proxy is trusted for addresses.
-        .layer(option_layer(limit))
-        // Refuses requests for other hosts, and from pages of other origins, before the body is
-        // read.
-        .layer(
-            HostLayer::new(hosts)
-                .with_exempt(PROBES)
-                .with_render(refusal("host")),
-        )
-        .layer(option_layer(origins))
-        // Answers requests that still run at the end of the shutdown time; streams end themselves.
-        .layer(ShutdownLayer::new(cut_off.clone()).with_render(ErrorLine))
-        // Before a pipeline is found, or anything is counted for a caller.
-        .layer(option_layer(bearer))
-        // The service limits the body itself, after it has found the pipeline.
-        .service(routes(
-            server,
-            app,
-            auth,
-            options(server, app, cut_off, calls),
-        )))
+        .service(edge.context("the path of the description")?))
 }
 
 /// Serves the pipelines, the console, also models if this is configured, and the metadata of an issuer.
@@ -139,25 +113,16 @@ fn routes(server: &Server, app: &App, auth: Option<&Authentication>, options: Op
     rag::service(app.pipelines.clone(), options).merge(routes)
 }
 
-/// Lets pages of the listed origins read responses.
-fn cors(server: &Server) -> Option<CorsLayer> {
-    let listed = server.cors.as_ref()?;
-    let mut allowed = AllowedOrigins::new(listed);
-    if server.auth.is_some() {
-        allowed = allowed.with_tokens();
-    }
-    Some(CorsLayer::new(allowed))
-}
-
-/// Refuses pages of other origins than those listed, this machine and the server itself, unless all
-/// are allowed.
-fn origins(server: &Server, hosts: &Hosts) -> Option<OriginLayer> {
+/// Returns the origins of the pages that may use the server: the listed ones, or this machine, and
+/// the server itself; `None` if all may.
+fn origins(server: &Server, hosts: &Hosts) -> Option<Origins> {
     let origins = match &server.cors {
         Some(listed) if listed.iter().any(|origin| origin == "*") => return None,
-        Some(listed) => Origins::exactly(listed),
+        // Every `OPTIONS` request is answered.
+        Some(listed) => Origins::exactly(listed).with_options(),
         None => Origins::loopback(),
     };
-    Some(OriginLayer::new(origins.with_own(hosts)))
+    Some(origins.with_own(hosts))
 }
 
 /// Returns the options of the service.

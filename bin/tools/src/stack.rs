@@ -20,21 +20,15 @@ use ziggurat_calls::activity::ActivityApi;
 use ziggurat_chat_api as chat_api;
 use ziggurat_console::{self as pages, SignIn};
 use ziggurat_http::{
-    AdmitLayer, AroundLayer, CountedRefusal, Document, ErrorAndCode, ExceptLayer, PreflightLayer,
-    Refusal, body_budget, headers, health,
+    AdmitLayer, AroundLayer, CorsLayer, Document, Edge, ErrorAndCode, Refusal, body_budget, health,
 };
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
     body_limit::BodyLimitLayer,
     client_ip::SetClientIpLayer,
-    host::HostLayer,
     json_rpc::JsonRpcLayer,
-    link::{LinkLayer, LinkValue},
-    origin::{OriginLayer, Origins},
-    rate_limit::{RateLimitLayer, Steady},
+    origin::Origins,
     reject::{ErrorString, Render, SuccessFlag},
-    sanitize::SanitizeLayer,
-    shutdown::ShutdownLayer,
 };
 use ziggurat_mcp::{
     dialect,
@@ -86,15 +80,7 @@ pub(crate) fn build(
     let issuer = issuer.filter(|_| app.guard.is_some());
     let challenge = TrustedIssuer::challenge(issuer)?;
     let bearer = app.guard.clone().map(|it| bearer(it, &challenge));
-    let description =
-        LinkValue::service_desc(DESCRIPTION[0]).context("the path of the description")?;
-    let refusal =
-        |reason| CountedRefusal::new(app.observation.calls.metrics.clone(), reason, ErrorString);
-    let limit = http.rate_limit.map(Steady::new).map(RateLimitLayer::new);
-    let limit = limit.map(|limit| limit.with_render(refusal("limit")));
-    let limit = limit.map(|limit| ExceptLayer::new(&PROBES, limit));
     let (door, observer) = (door(app), door(app));
-    let records = AroundLayer::new(move |request: &mut Request<_>| observer.identify(request));
     let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
     // One limit for each body, and one for all of them.
     let max_bytes = configuration.limits.max_body_bytes;
@@ -106,53 +92,40 @@ pub(crate) fn build(
         .merge(databases(app, bearer.clone(), &bodies))
         .merge(administration(app, configuration))
         .merge(others(app, issuer, &challenge, sign_in, framing, &bodies));
-    let console = console
-        .map(|console| AdmitLayer::new(move |request: &mut Request<_>| console.admit(request)));
-    let bearer = bearer.map(|bearer| with_open_paths(bearer, has_console));
-
-    Ok(ServiceBuilder::new()
-        // Sees every request and response as the client does; for debugging only.
-        .layer(option_layer(traffic))
-        // Outside of the rest, so that refusals and faults have the headers too.
-        .layer(headers(http.tls.is_some()))
-        // Replaces every fault below by one fixed sentence.
-        .layer(SanitizeLayer::new().with_detail(configuration.debug))
-        // Tells where the description is, on refusals too.
-        .layer(LinkLayer::new([description]))
-        // Ends requests that run longer than a shutdown lasts; calls of tools end themselves.
-        .layer(ShutdownLayer::new(app.cut_off.clone()))
-        // Finds the address of the client, by which requests and failed logins are counted.
-        .layer(SetClientIpLayer::new(
+    let edge = Edge {
+        render: ErrorString,
+        metrics: app.observation.calls.metrics.clone(),
+        is_encrypted: http.tls.is_some(),
+        shows_faults: configuration.debug,
+        has_request_ids: app.observation.calls.has_request_ids(),
+        description: DESCRIPTION[0],
+        cut_off: app.cut_off.clone(),
+        proxies: Some(SetClientIpLayer::new(
             http.client_ip.trusted.clone(),
             http.client_ip.header.clone(),
-        ))
-        // Gives requests their id, counts them, and records tokens that are refused further in.
-        .layer(records)
-        // Before everything that takes time, but for probes.
-        .layer(option_layer(limit))
-        // Before anything is read: refuses requests for other hosts and pages of other origins.
-        .layer(
-            HostLayer::new(hosts)
-                .with_exempt(PROBES)
-                .with_render(refusal("host")),
-        )
-        .layer(OriginLayer::new(origins).with_render(refusal("origin")))
-        // Lets the pages that are left read responses; before authentication, because a preflight
-        // carries no token.
-        .layer(PreflightLayer)
-        // Before authentication, because a browser that opens an address has no token, and the
-        // token of a page is in two halves.
-        .layer(option_layer(console))
-        // Authentication runs before the body limit, so that unauthenticated clients always get
-        // 401 and never learn the limit.
-        .layer(option_layer(bearer))
-        // Limits callers by the identity that their token proves, and what they see.
-        .layer(AdmitLayer::new(move |request: &mut Request<_>| {
+        )),
+        records: Some(move |request: &mut Request<_>| observer.identify(request)),
+        probes: &PROBES,
+        rate_limit: http.rate_limit,
+        hosts,
+        origins: Some(origins),
+        cors: Some(CorsLayer::admitted()),
+        session: console.map(|console| move |request: &mut Request<_>| console.admit(request)),
+        bearer: bearer.map(|bearer| with_open_paths(bearer, has_console)),
+        // Limits callers by their identity, and what they see.
+        call: Some(move |request: &mut Request<_>| {
             let limited = door.admit(request)?;
             door.route(request)?;
             Ok(limited)
-        }))
-        .service(routes))
+        }),
+    };
+    Ok(ServiceBuilder::new()
+        // Sees every request and response as the client does; for debugging only.
+        .layer(option_layer(traffic))
+        .service(
+            edge.in_front_of(routes)
+                .context("the path of the description")?,
+        ))
 }
 
 /// Returns the origins of pages that may call the server, including the origins of the console.

@@ -1,8 +1,4 @@
-//! Lets pages of other origins use an API that does not use cookies.
-//!
-//! `tower-http` has a layer of this name, but it sends methods, headers and age only with
-//! preflights, of any origin. Here they go with every response to a listed origin, and with no
-//! other response.
+//! Lets pages use an API that does not use cookies (CORS of the Fetch standard).
 
 use std::{
     fmt,
@@ -17,42 +13,40 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
-const HEADERS: HeaderValue = HeaderValue::from_static("Content-Type, Accept");
-const HEADERS_WITH_TOKEN: HeaderValue =
-    HeaderValue::from_static("Authorization, Content-Type, Accept");
-/// One day.
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
+
+/// Headers that every client of these APIs may send.
+const HEADERS: &str = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID";
+
+/// Prefix of headers with names that depend on the called tool.
+const PARAMETER: &str = "mcp-param-";
+
+/// Time for which a browser may cache the answer to a preflight: one day, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
+
+const EXPOSED: HeaderValue = HeaderValue::from_static("WWW-Authenticate");
 const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
 const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
 
-/// The origins of pages that may use a server.
-#[derive(Clone, Debug)]
-pub struct AllowedOrigins {
-    listed: Arc<[HeaderValue]>,
-    allows_all: bool,
-    /// The headers that their requests may have.
-    headers: HeaderValue,
-}
-
-/// Answers every `OPTIONS` request, and tells browsers that the pages of some origins may read the
-/// responses.
+/// Answers preflights, and tells browsers which pages may read the responses.
 ///
-/// No request is rejected: the browser enforces what a page may read, and other clients send no
-/// `Origin`. To refuse pages, use an
-/// [`OriginLayer`](ziggurat_layers::origin::OriginLayer).
+/// It belongs inside of an [`OriginLayer`](ziggurat_layers::origin::OriginLayer), which refuses
+/// pages of other origins. Tokens are sent by scripts and not by the browser, so credentials are
+/// never allowed. `tower-http` has a layer of this name, but it answers every `OPTIONS` request, and
+/// allows either fixed headers or all.
 ///
 /// ```
 /// use bytes::Bytes;
 /// use http::{Request, Response};
 /// use http_body_util::Full;
 /// use tower::{ServiceBuilder, ServiceExt as _, service_fn};
-/// use ziggurat_http::{AllowedOrigins, CorsLayer};
+/// use ziggurat_http::CorsLayer;
+/// use ziggurat_layers::origin::{OriginLayer, Origins};
 ///
 /// # tokio_test::block_on(async {
-/// let origins = AllowedOrigins::new(["https://app.example"]);
 /// let service = ServiceBuilder::new()
-///     .layer(CorsLayer::new(origins))
+///     .layer(OriginLayer::new(Origins::listed(["https://app.example"])?))
+///     .layer(CorsLayer::admitted())
 ///     .service(service_fn(|_: Request<()>| async {
 ///         Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::default()))
 ///     }));
@@ -65,14 +59,23 @@ pub struct AllowedOrigins {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct CorsLayer {
-    origins: AllowedOrigins,
+    readers: Readers,
 }
 
 /// Service made by [`CorsLayer`].
 #[derive(Clone, Debug)]
 pub struct Cors<S> {
     inner: S,
-    origins: AllowedOrigins,
+    readers: Readers,
+}
+
+/// The pages that may read responses.
+#[derive(Clone, Debug)]
+enum Readers {
+    /// Each page that an `OriginLayer` has let through.
+    Admitted,
+    Listed(Arc<[HeaderValue]>),
+    All,
 }
 
 pin_project! {
@@ -80,102 +83,45 @@ pin_project! {
     pub struct ResponseFuture<F> {
         #[pin]
         state: State<F>,
-        decision: Decision,
+        // The origin that may read the response.
+        reader: Option<HeaderValue>,
+        // True if another origin gets another response.
+        varies: bool,
     }
 }
 
 pin_project! {
     #[project = StateProj]
     enum State<F> {
+        Preflight { allowed_headers: HeaderValue },
         Serving { #[pin] response: F },
-        Preflight,
-    }
-}
-
-/// CORS decision about the origin of a request.
-#[derive(Debug)]
-enum Decision {
-    /// It may read the response: all origins may, or this one is listed.
-    Allowed {
-        origin: HeaderValue,
-        headers: HeaderValue,
-    },
-    /// It may not. Caches must keep the response apart, because another origin may.
-    VaryOnly,
-    /// There is no origin, or it makes no difference: no header is needed.
-    NoHeaders,
-}
-
-// === impl AllowedOrigins ===
-
-impl AllowedOrigins {
-    /// Allows exactly these origins, as browsers spell them, or all if `*` is among them; none if
-    /// the list is empty.
-    ///
-    /// A text that no header can hold is never the origin of a browser and is ignored.
-    pub fn new(origins: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        let values = origins
-            .into_iter()
-            .filter_map(|origin| HeaderValue::from_str(origin.as_ref()).ok());
-        let listed: Arc<[_]> = values.collect();
-        Self {
-            allows_all: listed.contains(&ANY_ORIGIN),
-            listed,
-            headers: HEADERS,
-        }
-    }
-
-    /// Lets the requests of these pages also have a token.
-    #[must_use]
-    pub fn with_tokens(self) -> Self {
-        let headers = HEADERS_WITH_TOKEN;
-        Self { headers, ..self }
-    }
-
-    fn decide(&self, headers: &HeaderMap) -> Decision {
-        let origin = headers.get(header::ORIGIN);
-        let allowed = |origin| Decision::Allowed {
-            origin,
-            headers: self.headers.clone(),
-        };
-        match origin {
-            Some(_) if self.allows_all => allowed(ANY_ORIGIN),
-            Some(origin) if self.listed.contains(origin) => allowed(origin.clone()),
-            _ if self.allows_all || self.listed.is_empty() => Decision::NoHeaders,
-            _ => Decision::VaryOnly,
-        }
-    }
-}
-
-// === impl Decision ===
-
-impl Decision {
-    fn write(&mut self, headers: &mut HeaderMap) {
-        match std::mem::replace(self, Self::NoHeaders) {
-            Self::Allowed {
-                origin,
-                headers: permitted,
-            } => {
-                if origin != ANY_ORIGIN {
-                    vary_by_origin(headers);
-                }
-                headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-                headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-                headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, permitted);
-                headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
-            }
-            Self::VaryOnly => vary_by_origin(headers),
-            Self::NoHeaders => {}
-        }
     }
 }
 
 // === impl CorsLayer ===
 
 impl CorsLayer {
-    /// Allows the pages of these origins.
-    pub fn new(origins: AllowedOrigins) -> Self {
-        Self { origins }
+    /// Lets each page read that an `OriginLayer` has let through. Other `OPTIONS` requests than
+    /// preflights go to the service.
+    pub fn admitted() -> Self {
+        let readers = Readers::Admitted;
+        Self { readers }
+    }
+
+    /// Lets the pages of exactly these origins read, as browsers spell them, or all pages if `*` is
+    /// among them. Every `OPTIONS` request is answered.
+    ///
+    /// A text that no header can hold is never the origin of a browser and is ignored.
+    pub fn listed(origins: impl IntoIterator<Item: AsRef<str>>) -> Self {
+        let origins = origins.into_iter();
+        let values = origins.filter_map(|origin| HeaderValue::from_str(origin.as_ref()).ok());
+        let listed: Arc<[_]> = values.collect();
+        let readers = if listed.contains(&ANY_ORIGIN) {
+            Readers::All
+        } else {
+            Readers::Listed(listed)
+        };
+        Self { readers }
     }
 }
 
@@ -183,10 +129,30 @@ impl<S> Layer<S> for CorsLayer {
     type Service = Cors<S>;
 
     fn layer(&self, inner: S) -> Cors<S> {
-        Cors {
-            inner,
-            origins: self.origins.clone(),
+        let readers = self.readers.clone();
+        Cors { inner, readers }
+    }
+}
+
+// === impl Readers ===
+
+impl Readers {
+    /// Returns the origin that may read the response to a request.
+    fn reader(&self, request: &HeaderMap) -> Option<HeaderValue> {
+        let origin = request.get(header::ORIGIN)?;
+        match self {
+            Self::Admitted => Some(origin.clone()),
+            Self::Listed(listed) => listed.contains(origin).then(|| origin.clone()),
+            Self::All => Some(ANY_ORIGIN),
         }
+    }
+
+    /// Returns whether this layer answers a request itself.
+    fn answer<B>(&self, request: &Request<B>) -> bool {
+        let asks = |name| request.headers().contains_key(name);
+        request.method() == Method::OPTIONS
+            && (!matches!(self, Self::Admitted)
+                || asks(header::ORIGIN) && asks(header::ACCESS_CONTROL_REQUEST_METHOD))
     }
 }
 
@@ -206,15 +172,20 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let decision = self.origins.decide(request.headers());
-        let state = if request.method() == Method::OPTIONS {
-            State::Preflight
+        let reader = self.readers.reader(request.headers());
+        let varies = !matches!(self.readers, Readers::All);
+        let state = if self.readers.answer(&request) {
+            let allowed_headers = allowed_headers(request.headers());
+            State::Preflight { allowed_headers }
         } else {
-            State::Serving {
-                response: self.inner.call(request),
-            }
+            let response = self.inner.call(request);
+            State::Serving { response }
         };
-        ResponseFuture { state, decision }
+        ResponseFuture {
+            state,
+            reader,
+            varies,
+        }
     }
 }
 
@@ -230,60 +201,100 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut response = match this.state.project() {
-            StateProj::Serving { response } => ready!(response.poll(cx))?,
-            StateProj::Preflight => {
-                let mut response = Response::new(Bytes::new().into());
+            StateProj::Serving { response } => {
+                let mut response = ready!(response.poll(cx))?;
+                if this.reader.is_some() {
+                    let headers = response.headers_mut();
+                    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+                }
+                response
+            }
+            StateProj::Preflight { allowed_headers } => {
+                let mut response = Response::new(B::from(Bytes::new()));
                 *response.status_mut() = StatusCode::NO_CONTENT;
+                if this.reader.is_some() {
+                    response.headers_mut().extend([
+                        (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
+                        (
+                            header::ACCESS_CONTROL_ALLOW_HEADERS,
+                            allowed_headers.clone(),
+                        ),
+                        (header::ACCESS_CONTROL_MAX_AGE, MAX_AGE),
+                    ]);
+                }
                 response
             }
         };
-        this.decision.write(response.headers_mut());
+        let headers = response.headers_mut();
+        if let Some(reader) = this.reader.take() {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, reader);
+        }
+        // Set without an origin, too: caches must keep the two responses apart.
+        if *this.varies {
+            headers.append(header::VARY, ORIGIN);
+        }
         Poll::Ready(Ok(response))
     }
 }
 
 impl<F> fmt::Debug for ResponseFuture<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseFuture")
-            .field("decision", &self.decision)
-            .finish_non_exhaustive()
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
 }
 
-fn vary_by_origin(headers: &mut HeaderMap) {
-    // A refusal of another layer has it already.
-    if !headers
-        .get_all(header::VARY)
-        .iter()
-        .any(|value| value == ORIGIN)
-    {
-        headers.append(header::VARY, ORIGIN);
+/// Returns the headers that are always allowed, and the requested headers that are parameters.
+fn allowed_headers(request: &HeaderMap) -> HeaderValue {
+    let mut allowed = String::from(HEADERS);
+    let asked = request.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS);
+    for name in asked.iter().filter_map(|line| line.to_str().ok()) {
+        for name in name.split(',').map(str::trim) {
+            let start = name.get(..PARAMETER.len());
+            if start.is_some_and(|start| start.eq_ignore_ascii_case(PARAMETER)) && is_token(name) {
+                allowed.push_str(", ");
+                allowed.push_str(name);
+            }
+        }
     }
+    // Tokens and commas are always a value.
+    HeaderValue::try_from(allowed).unwrap_or(HeaderValue::from_static(HEADERS))
+}
+
+/// Checks for a token (RFC 9110, section 5.6.2).
+fn is_token(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
 
-    use http_body_util::Full;
-    use tower::{ServiceExt as _, service_fn};
+    use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+    use ziggurat_layers::origin::{OriginLayer, Origins};
 
     use super::*;
 
+    const MINE: &str = "http://localhost:3000";
     const LISTED: &str = "https://app.example";
 
-    async fn response(
-        origins: &[&str],
-        method: Method,
-        origin: Option<&str>,
-    ) -> Response<Full<Bytes>> {
-        let service = CorsLayer::new(AllowedOrigins::new(origins)).layer(service_fn(
-            |_: Request<()>| async {
-                let body = Full::from("ours");
-                let ours = Response::builder().status(418).header("vary", "Accept");
-                Ok::<_, Infallible>(ours.body(body).expect("a response"))
-            },
-        ));
+    async fn served(_: Request<()>) -> Result<Response<Bytes>, Infallible> {
+        let response = Response::builder().header("vary", "Accept");
+        let response = response.body(Bytes::from_static(b"served"));
+        Ok(response.expect("static parts"))
+    }
+
+    async fn answer(request: http::request::Builder) -> Response<Bytes> {
+        let service = ServiceBuilder::new()
+            .layer(OriginLayer::new(Origins::loopback()))
+            .layer(CorsLayer::admitted())
+            .service(service_fn(served));
+        let request = request.body(()).expect("valid parts");
+        service.oneshot(request).await.expect("infallible")
+    }
+
+    async fn answer_to(origins: &[&str], method: Method, origin: Option<&str>) -> Response<Bytes> {
+        let service = CorsLayer::listed(origins).layer(service_fn(served));
         let mut request = Request::builder().method(method).uri("/any/path");
         if let Some(origin) = origin {
             request = request.header("origin", origin);
@@ -292,64 +303,126 @@ mod tests {
         service.oneshot(request).await.expect("infallible")
     }
 
-    fn all<'a>(response: &'a Response<Full<Bytes>>, name: &str) -> Vec<&'a str> {
+    fn all<'a>(response: &'a Response<Bytes>, name: &str) -> Vec<&'a str> {
         let values = response.headers().get_all(name).iter();
         values.map(|value| value.to_str().expect("text")).collect()
     }
 
     #[tokio::test]
-    async fn an_origin_is_allowed_if_it_is_listed_exactly_or_all_are() {
-        let cases: [(&[&str], _, _, &[&str]); 9] = [
-            (&[LISTED], Some(LISTED), Some(LISTED), &["Accept", "Origin"]),
-            (&["*"], Some(LISTED), Some("*"), &["Accept"]),
-            (&[LISTED, "*"], Some(LISTED), Some("*"), &["Accept"]),
-            (&["*"], None, None, &["Accept"]),
-            (&[], Some(LISTED), None, &["Accept"]),
-            (&[LISTED], None, None, &["Accept", "Origin"]),
-            (&[LISTED], Some("null"), None, &["Accept", "Origin"]),
-            (
-                &[LISTED],
-                Some("https://APP.example"),
-                None,
-                &["Accept", "Origin"],
-            ),
-            (
-                &[LISTED],
-                Some("https://app.example:443"),
-                None,
-                &["Accept", "Origin"],
-            ),
-        ];
-        for (origins, origin, expected, vary) in cases {
-            let case = format!("{origins:?} {origin:?}");
-            let response = response(origins, Method::GET, origin).await;
-            assert_eq!(response.status(), 418, "{case}");
-            let allowed = all(&response, "access-control-allow-origin");
-            assert_eq!(allowed, Vec::from_iter(expected), "{case}");
-            assert_eq!(all(&response, "vary"), vary, "{case}");
-            let others = [
-                ("access-control-allow-methods", "GET, POST, OPTIONS"),
-                ("access-control-allow-headers", "Content-Type, Accept"),
-                ("access-control-max-age", "86400"),
-            ];
-            for (name, value) in others {
-                let found = all(&response, name);
-                assert_eq!(found, Vec::from_iter(expected.map(|_| value)), "{case}");
-            }
+    async fn a_request_without_an_origin_gets_no_permission() {
+        let response = answer(Request::post("/")).await;
+        assert_eq!(response.status(), 200);
+        let allowed = response.headers().get("access-control-allow-origin");
+        assert_eq!(allowed, None);
+        assert_eq!(all(&response, "vary"), ["Accept", "Origin"]);
+    }
+
+    #[tokio::test]
+    async fn an_allowed_page_may_read_the_response_and_the_challenge() {
+        let response = answer(Request::post("/").header("origin", MINE)).await;
+        assert_eq!(response.body(), "served");
+        let headers = response.headers();
+        assert_eq!(headers["access-control-allow-origin"], MINE);
+        assert_eq!(headers["access-control-expose-headers"], "WWW-Authenticate");
+    }
+
+    fn preflight_from(origin: &str) -> http::request::Builder {
+        Request::options("/mcp/v1")
+            .header("origin", origin)
+            .header("access-control-request-method", "POST")
+    }
+
+    #[tokio::test]
+    async fn a_preflight_of_an_allowed_page_is_answered_before_anything_else() {
+        let asked = "authorization, mcp-param-Region,x-other, mcp-param-b@d, Mcp-Param-ünic";
+        let request = preflight_from(MINE).header("access-control-request-headers", "MCP-PARAM-a");
+        let request = request.header("access-control-request-headers", asked);
+        let response = answer(request).await;
+        assert_eq!(response.status(), 204);
+        assert_eq!(response.body(), "");
+        assert_eq!(all(&response, "vary"), ["Origin"]);
+        let headers = response.headers();
+        assert_eq!(headers["access-control-allow-origin"], MINE);
+        let methods = "GET, HEAD, POST, PUT, PATCH, DELETE";
+        assert_eq!(headers["access-control-allow-methods"], methods);
+        // A header line with a character outside of ASCII is ignored as a whole.
+        let allowed = format!("{HEADERS}, MCP-PARAM-a");
+        assert_eq!(headers["access-control-allow-headers"], allowed);
+
+        let asked = "authorization, mcp-param-Region,x-other, mcp-param-b@d";
+        let request = preflight_from(MINE).header("access-control-request-headers", asked);
+        let response = answer(request).await;
+        let allowed = format!("{HEADERS}, mcp-param-Region");
+        assert_eq!(response.headers()["access-control-allow-headers"], allowed);
+    }
+
+    #[tokio::test]
+    async fn a_page_of_another_origin_may_not_read_its_refusal() {
+        let evil = "https://evil.example";
+        for request in [
+            preflight_from(evil),
+            Request::post("/").header("origin", evil),
+        ] {
+            let response = answer(request).await;
+            assert_eq!(response.status(), 403);
+            assert_eq!(all(&response, "vary"), ["Origin"]);
+            let mut names = response.headers().keys();
+            assert!(!names.any(|name| name.as_str().starts_with("access-control")));
         }
     }
 
     #[tokio::test]
-    async fn every_options_request_is_answered_with_headers_only() {
+    async fn options_that_are_no_preflight_go_to_the_service() {
+        let request = Request::options("/").header("origin", MINE);
+        let response = answer(request).await;
+        assert_eq!(response.body(), "served");
+    }
+
+    #[tokio::test]
+    async fn an_origin_is_allowed_if_it_is_listed_exactly_or_all_are() {
+        let both: &[&str] = &["Accept", "Origin"];
+        let cases: [(&[&str], _, _, &[&str]); 9] = [
+            (&[LISTED], Some(LISTED), Some(LISTED), both),
+            (&["*"], Some(LISTED), Some("*"), &["Accept"]),
+            (&[LISTED, "*"], Some(LISTED), Some("*"), &["Accept"]),
+            (&["*"], None, None, &["Accept"]),
+            (&[], Some(LISTED), None, both),
+            (&[LISTED], None, None, both),
+            (&[LISTED], Some("null"), None, both),
+            (&[LISTED], Some("https://APP.example"), None, both),
+            (&[LISTED], Some("https://app.example:443"), None, both),
+        ];
+        for (origins, origin, expected, vary) in cases {
+            let case = format!("{origins:?} {origin:?}");
+            let response = answer_to(origins, Method::GET, origin).await;
+            assert_eq!(response.body(), "served", "{case}");
+            let allowed = all(&response, "access-control-allow-origin");
+            assert_eq!(allowed, Vec::from_iter(expected), "{case}");
+            assert_eq!(all(&response, "vary"), vary, "{case}");
+            let exposed = all(&response, "access-control-expose-headers");
+            let challenge = expected.map(|_| "WWW-Authenticate");
+            assert_eq!(exposed, Vec::from_iter(challenge), "{case}");
+        }
+    }
+
+    #[tokio::test]
+    async fn with_a_list_every_options_request_is_answered_with_headers_only() {
         for (origin, is_allowed) in [(Some(LISTED), true), (Some("null"), false), (None, false)] {
-            let response = response(&[LISTED], Method::OPTIONS, origin).await;
+            let response = answer_to(&[LISTED], Method::OPTIONS, origin).await;
             assert_eq!(response.status(), StatusCode::NO_CONTENT, "{origin:?}");
-            let allowed = response
-                .headers()
-                .contains_key("access-control-allow-origin");
-            assert_eq!(allowed, is_allowed, "{origin:?}");
-            let size = http_body::Body::size_hint(response.body()).exact();
-            assert_eq!(size, Some(0), "{origin:?}");
+            assert_eq!(response.body(), "", "{origin:?}");
+            for (name, value) in [
+                ("access-control-allow-origin", LISTED),
+                (
+                    "access-control-allow-methods",
+                    METHODS.to_str().expect("text"),
+                ),
+                ("access-control-allow-headers", HEADERS),
+                ("access-control-max-age", "86400"),
+            ] {
+                let expected = is_allowed.then_some(value);
+                assert_eq!(all(&response, name), Vec::from_iter(expected), "{origin:?}");
+            }
         }
     }
 

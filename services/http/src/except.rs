@@ -8,39 +8,15 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 /// Applies a layer to all requests, except to those for some paths, such as probes.
-///
-/// ```
-/// use bytes::Bytes;
-/// use http::{Request, Response, StatusCode};
-/// use tower::{ServiceBuilder, ServiceExt as _, service_fn};
-/// use ziggurat_http::ExceptLayer;
-/// use ziggurat_layers::host::{HostLayer, Hosts};
-///
-/// # tokio_test::block_on(async {
-/// let hosts = Hosts::of("0.0.0.0".parse()?, ["accounts.example"])?;
-/// let service = ServiceBuilder::new()
-///     .layer(ExceptLayer::new(&["/ready"], HostLayer::new(hosts)))
-///     .service(service_fn(|_: Request<()>| async {
-///         Ok::<_, std::convert::Infallible>(Response::new(Bytes::new()))
-///     }));
-///
-/// for (path, status) in [("/", StatusCode::FORBIDDEN), ("/ready", StatusCode::OK)] {
-///     let request = Request::get(path).header("host", "other.example").body(())?;
-///     assert_eq!(service.clone().oneshot(request).await?.status(), status);
-/// }
-/// # Ok::<_, Box<dyn std::error::Error>>(())
-/// # }).unwrap();
-/// ```
 #[derive(Clone, Copy, Debug)]
-#[must_use]
-pub struct ExceptLayer<L> {
+pub(crate) struct ExceptLayer<L> {
     paths: &'static [&'static str],
     layer: L,
 }
 
 /// Service made by [`ExceptLayer`].
 #[derive(Clone, Debug)]
-pub struct Except<T, S> {
+pub(crate) struct Except<T, S> {
     paths: &'static [&'static str],
     layered: T,
     inner: S,
@@ -50,7 +26,7 @@ pub struct Except<T, S> {
 
 impl<L> ExceptLayer<L> {
     /// Applies `layer` to requests for other paths than these.
-    pub fn new(paths: &'static [&'static str], layer: L) -> Self {
+    pub(crate) fn new(paths: &'static [&'static str], layer: L) -> Self {
         Self { paths, layer }
     }
 }

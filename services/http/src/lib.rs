@@ -31,20 +31,18 @@
 //!
 //! # Order
 //!
-//! From the outside: [`headers`], because every response gets them, the layer `shutdown`, because
-//! everything inside it may take long, the layers `host` and `origin` and [`PreflightLayer`], because
-//! a preflight carries no token, then authentication, then the routes.
+//! [`Edge`] puts the layers of a server in their order, and says why each stands where it does.
 
 mod admit;
 mod around;
 mod cors;
 mod document;
+mod edge;
 mod except;
 mod headers;
 mod health;
 mod metrics;
 pub mod payload;
-mod preflight;
 mod ready;
 mod refusal;
 mod request_id;
@@ -54,17 +52,16 @@ mod tls;
 pub use self::{
     admit::{Admit, AdmitLayer},
     around::{Around, AroundLayer},
-    cors::{AllowedOrigins, Cors, CorsLayer},
+    cors::{Cors, CorsLayer},
     document::Document,
-    except::{Except, ExceptLayer},
+    edge::{Absent, Edge},
     headers::headers,
     health::health,
-    metrics::{CountedRefusal, MetricsPage, connection_count, count_request},
+    metrics::{MetricsPage, connection_count, count_request},
     payload::{Malformed, Payload, body_budget},
-    preflight::{Preflight, PreflightLayer},
     ready::{PartReport, Readiness, Report, Status},
     refusal::{ErrorAndCode, Refusal},
-    request_id::{add_request_id, request_id, send_request_id},
+    request_id::{request_id, send_request_id},
     telemetry::{OtlpSettings, SqlCommentKind, TelemetryError, TelemetrySettings, TraceExport},
     tls::{OptionalTls, Tls, TlsError, TlsFiles},
 };

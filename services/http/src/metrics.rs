@@ -38,7 +38,7 @@ pub struct MetricsPage {
 
 /// Renders refusals as another renderer does, and counts them by their reason.
 #[derive(Clone, Debug)]
-pub struct CountedRefusal<R> {
+pub(crate) struct CountedRefusal<R> {
     metrics: Metrics,
     reason: &'static str,
     render: R,
@@ -97,8 +97,8 @@ impl MetricsPage {
 // === impl CountedRefusal ===
 
 impl<R> CountedRefusal<R> {
-    /// Counts refusals for a `token`, `limit`, `origin`, `host` or `size`.
-    pub fn new(metrics: Metrics, reason: &'static str, render: R) -> Self {
+    /// Counts refusals for a `limit`, `origin` or `host`.
+    pub(crate) fn new(metrics: Metrics, reason: &'static str, render: R) -> Self {
         Self {
             metrics,
             reason,

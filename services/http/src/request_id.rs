@@ -10,19 +10,7 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 ///
 /// The request id layers of tower-http accept the id of a client, and set an extension of another
 /// type, which the layers for errors and logs do not read.
-///
-/// ```
-/// use http::{Request, Response};
-/// use ziggurat_http::add_request_id;
-/// use ziggurat_layers::sanitize::RequestId;
-///
-/// let mut request = Request::new(());
-/// let respond = add_request_id(&mut request);
-/// let response = respond(Response::new(()));
-/// let id = request.extensions().get().map(RequestId::as_str);
-/// assert_eq!(response.headers()["x-request-id"].to_str().ok(), id);
-/// ```
-pub fn add_request_id<B, C>(
+pub(crate) fn add_request_id<B, C>(
     request: &mut Request<B>,
 ) -> impl FnOnce(Response<C>) -> Response<C> + use<B, C> {
     let id = request_id(request);

@@ -16,7 +16,7 @@ use tokio::{
     task::JoinSet,
 };
 use tower::{ServiceBuilder, service_fn};
-use ziggurat_http::{PreflightLayer, Refusal, headers, health};
+use ziggurat_http::{CorsLayer, Refusal, headers, health};
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed, TokenHash},
     host::{HostLayer, Hosts},
@@ -63,7 +63,7 @@ async fn start(tasks: &mut JoinSet<()>) -> TcpStream {
             Hosts::of(address.ip(), [""; 0]).expect("none"),
         ))
         .layer(OriginLayer::new(Origins::loopback()))
-        .layer(PreflightLayer)
+        .layer(CorsLayer::admitted())
         .layer(
             BearerLayer::new(tokens)
                 .with_exempt(["/health", "/.well-known/*"])
