@@ -10,9 +10,7 @@ use ziggurat_calls::Calls;
 use ziggurat_console::rag as pages;
 use ziggurat_http::{Absent, AroundLayer, CorsLayer, Document, Edge};
 use ziggurat_layers::{host::Hosts, origin::Origins, shutdown::CutOff};
-use ziggurat_rag_service::{
-    self as rag, CHAT_PATHS, ChatErrors, ErrorLine, Options, Timeouts,
-};
+use ziggurat_rag_service::{self as rag, CHAT_PATHS, ChatErrors, ErrorLine, Options, Timeouts};
 use ziggurat_serve::HttpService;
 
 use crate::{

@@ -4,8 +4,8 @@ use serde_yaml::Value as Yaml;
 use ziggurat_postgres_tools::ConnectionUrls;
 use ziggurat_runtime::config::Section;
 
-/// The names of all built-in tools, also those that cannot be switched off.
-pub(super) const BUILT_IN_TOOLS: [&str; 11] = [
+/// Names of the built-in tools with a switch.
+pub(super) const SWITCHED_TOOLS: [&str; 9] = [
     "query_database",
     "get_schema_info",
     "search_schema",
@@ -15,9 +15,10 @@ pub(super) const BUILT_IN_TOOLS: [&str; 11] = [
     "search_knowledgebase",
     "count_rows",
     "list_databases",
-    "read_resource",
-    "authenticate_user",
 ];
+
+/// Names of the built-in tools that are always on.
+pub(super) const FIXED_TOOLS: [&str; 2] = ["read_resource", "authenticate_user"];
 
 /// The keys of prompts, and their names in the protocol.
 pub(crate) const BUILTIN_PROMPTS: [(&str, &str); 4] = [
@@ -43,10 +44,14 @@ pub(crate) struct Builtins {
 
 /// Reads the section.
 pub(super) fn read(file: &Section<'_>) -> Builtins {
-    let [switched @ .., _, _] = BUILT_IN_TOOLS;
     Builtins {
         connection_urls: connection_urls(file),
-        tools_off: disabled(file, "tools", "TOOL", switched.map(|name| (name, name))),
+        tools_off: disabled(
+            file,
+            "tools",
+            "TOOL",
+            SWITCHED_TOOLS.map(|name| (name, name)),
+        ),
         resources_off: disabled(
             file,
             "resources",
