@@ -13,7 +13,10 @@ use ziggurat_postgres_tools::custom::{Definitions, DefinitionsError};
 use ziggurat_runtime::causes;
 use ziggurat_sql_tools::{ADMINISTRATOR_TOOLS, Environment};
 
-use crate::configuration::{Address, Configuration, EmbeddingProvider, builtins::BUILT_IN_TOOLS};
+use crate::configuration::{
+    Address, Configuration, EmbeddingProvider,
+    builtins::{FIXED_TOOLS, SWITCHED_TOOLS},
+};
 
 /// Prefix of errors of custom definitions.
 pub(crate) const CUSTOM_DEFINITIONS: &str = "Failed to load custom definitions";
@@ -91,7 +94,8 @@ impl Configuration {
     pub(crate) fn environment(&self) -> Environment {
         let databases = self.databases.iter();
         let administrator_tools = ADMINISTRATOR_TOOLS.iter().filter(|_| self.dba);
-        let tools = BUILT_IN_TOOLS.iter().chain(administrator_tools);
+        let built_in = SWITCHED_TOOLS.iter().chain(&FIXED_TOOLS);
+        let tools = built_in.chain(administrator_tools);
         Environment {
             databases: databases.map(|entry| Arc::clone(&entry.database)).collect(),
             tools: tools.map(|&name| name.to_owned()).collect(),
