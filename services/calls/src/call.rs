@@ -552,7 +552,7 @@ impl Call {
 
     /// Ends the call with the bytes of the whole answer, of which those that were not counted yet
     /// are counted now.
-    pub fn end_with(&self, verdict: Verdict, bytes: u64, code: &str) {
+    pub(crate) fn end_with(&self, verdict: Verdict, bytes: u64, code: &str) {
         if let Some(shared) = &self.0 {
             shared.end(verdict, Some(bytes), code);
         }

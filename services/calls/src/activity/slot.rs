@@ -249,7 +249,7 @@ impl CallEntry {
     }
 
     /// Shows the text to administrators only, because it is of the operator and not of the caller.
-    pub fn conceal(&self) {
+    pub(crate) fn conceal(&self) {
         self.change(|entry| entry.facts.is_of_operator = true);
     }
 
