@@ -10,7 +10,7 @@ use ziggurat_runtime::flags::{self, Flag, Flags, Refusal, Words};
 use ziggurat_tokens::{Claims, TokenCommand, TokenOptions};
 
 use crate::{
-    eval::{self, Eval, EvalOptions, GenerateOptions},
+    eval::{self, EvalOptions, GenerateOptions},
     ingest::{IngestOptions, READ_DOCUMENT},
     sync::{self, SyncOptions},
 };
@@ -111,7 +111,7 @@ the documents of a folder, and more than 10, are gone: then none is deleted.
 ";
 
 /// The short form of `-help`.
-pub(crate) const SHORT: &[Flag] = &[Flag::switch("h", "the same as -help")];
+const SHORT: &[Flag] = &[Flag::switch("h", "the same as -help")];
 
 /// A parsed command line.
 #[derive(Debug, PartialEq)]
@@ -157,18 +157,13 @@ impl Arguments {
             return Self::ingest(words);
         }
         if words.next_if(|word| word == "eval").is_some() {
-            let (config, eval) = Eval::parse(words)?;
-            let command = match eval {
-                Eval::Help => Command::Help,
-                Eval::Measure(options) => Command::Eval(options),
-                Eval::Generate(options) => Command::GenerateQuestions(options),
+            return match words.next_if(|word| word == "generate") {
+                Some(_) => Self::of(words, eval::GENERATE_FLAGS, eval::generate_command),
+                None => Self::of(words, eval::FLAGS, eval::eval_command),
             };
-            return Ok(Self { command, config });
         }
         if words.next_if(|word| word == "sync").is_some() {
-            let (config, options) = SyncOptions::parse(words)?;
-            let command = options.map_or(Command::Help, Command::Sync);
-            return Ok(Self { command, config });
+            return Self::of(words, sync::FLAGS, sync::sync_command);
         }
         if words.next_if(|word| word == READ_DOCUMENT).is_some() {
             let words = words.map(flags::text).collect::<Result<_, _>>()?;
@@ -191,6 +186,24 @@ impl Arguments {
         let verify = verify_audit(&flags, rest)?;
         Ok(Self {
             command: command.or(tokens).or(verify).unwrap_or(Command::Serve),
+            config: flags.path("config"),
+        })
+    }
+
+    /// Parses the words after the name of a command.
+    fn of(
+        words: impl Iterator<Item = OsString>,
+        known: &'static [Flag],
+        command: impl FnOnce(&Flags, &[OsString]) -> Result<Command, Refusal>,
+    ) -> Result<Self, Refusal> {
+        let (flags, rest) = flags::parse(words, &[known, SHORT], Words::Anywhere)?;
+        let is_help = flags.has("help") || flags.has("h");
+        Ok(Self {
+            command: if is_help {
+                Command::Help
+            } else {
+                command(&flags, &rest)?
+            },
             config: flags.path("config"),
         })
     }

@@ -36,7 +36,8 @@ use crate::{
 };
 
 pub(crate) use self::options::{
-    Eval, EvalOptions, FLAGS, GENERATE_FLAGS, GENERATE_HEAD, GenerateOptions, HEAD,
+    EvalOptions, FLAGS, GENERATE_FLAGS, GENERATE_HEAD, GenerateOptions, HEAD,
+    generate as generate_command, measure as eval_command,
 };
 
 /// Interval between two notes of the progress on a terminal.

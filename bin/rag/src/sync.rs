@@ -32,7 +32,7 @@ use crate::{
     secrets::Secrets,
 };
 
-pub(crate) use self::options::{FLAGS, HEAD, SyncOptions};
+pub(crate) use self::options::{FLAGS, HEAD, SyncOptions, sync_command};
 
 /// Reasons of failed rows that `status` shows of each table.
 const SHOWN_REASONS: u32 = 5;

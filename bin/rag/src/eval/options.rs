@@ -2,9 +2,9 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use ziggurat_runtime::flags::{self, Flag, Refusal, Words};
+use ziggurat_runtime::flags::{Flag, Flags, Refusal};
 
-use crate::arguments::{SHORT, number};
+use crate::arguments::{Command, number};
 
 /// Default loss that a figure may have against the baseline.
 const TOLERANCE: f64 = 0.01;
@@ -122,82 +122,64 @@ pub(crate) struct GenerateOptions {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// A parsed command line after `eval`.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Eval {
-    Help,
-    Measure(EvalOptions),
-    Generate(GenerateOptions),
+/// Returns the command `eval`.
+///
+/// # Errors
+/// Fails on an invalid value, and on a word or a flag that the command does not take.
+pub(crate) fn measure(flags: &Flags, rest: &[OsString]) -> Result<Command, Refusal> {
+    if let Some(word) = rest.get(1) {
+        let word = word.display();
+        return Err(Refusal::Leftover(format!("{word} (one file of questions)")));
+    }
+    let tolerance = number(flags, "fail-under", 0.0..=1.0, "from 0 to 1")?;
+    let baseline = flags.path("baseline");
+    if tolerance.is_some() && baseline.is_none() {
+        let word = "-fail-under (it needs -baseline)".to_owned();
+        return Err(Refusal::Leftover(word));
+    }
+    if flags.has("answers") && flags.is_given("run") {
+        let word = "-answers (with -run nothing is asked)".to_owned();
+        return Err(Refusal::Leftover(word));
+    }
+    Ok(Command::Eval(EvalOptions {
+        pipeline: flags.owned("pipeline"),
+        questions: rest.first().map(PathBuf::from),
+        has_answers: flags.has("answers"),
+        is_by_document: flags.has("by-document"),
+        output: flags.path("o"),
+        baseline: baseline.map(|path| (path, tolerance.unwrap_or(TOLERANCE))),
+        qrels: flags.path("qrels"),
+        runs: flags.paths("run").collect(),
+        written_qrels: flags.path("write-qrels"),
+        written_runs: flags.path("write-runs"),
+    }))
 }
 
-// === impl Eval ===
-
-impl Eval {
-    /// Parses the words after `eval`, and returns the configuration file with the command.
-    ///
-    /// # Errors
-    /// Fails on an invalid value, and on a word or a flag that the command does not take.
-    pub(crate) fn parse(
-        words: impl Iterator<Item = OsString>,
-    ) -> Result<(Option<PathBuf>, Self), Refusal> {
-        let mut words = words.peekable();
-        let is_generate = words.next_if(|word| word == "generate").is_some();
-        let known: [&'static [Flag]; 2] = [if is_generate { GENERATE_FLAGS } else { FLAGS }, SHORT];
-        let (flags, rest) = flags::parse(words, &known, Words::Anywhere)?;
-        let config = flags.path("config");
-        if flags.has("help") || flags.has("h") {
-            return Ok((config, Self::Help));
-        }
-        if is_generate {
-            if let Some(word) = rest.first() {
-                return Err(Refusal::Leftover(word.display().to_string()));
-            }
-            let expected = format!("from 1 to {MAX_DRAFTS}");
-            let count = number(&flags, "n", 1..=MAX_DRAFTS, &expected)?;
-            let options = GenerateOptions {
-                pipeline: flags.owned("pipeline"),
-                count: count.unwrap_or(DRAFTS),
-                output: flags.path("o"),
-            };
-            return Ok((config, Self::Generate(options)));
-        }
-        if let Some(word) = rest.get(1) {
-            let word = word.display();
-            return Err(Refusal::Leftover(format!("{word} (one file of questions)")));
-        }
-        let tolerance = number(&flags, "fail-under", 0.0..=1.0, "from 0 to 1")?;
-        let baseline = flags.path("baseline");
-        if tolerance.is_some() && baseline.is_none() {
-            let word = "-fail-under (it needs -baseline)".to_owned();
-            return Err(Refusal::Leftover(word));
-        }
-        if flags.has("answers") && flags.is_given("run") {
-            let word = "-answers (with -run nothing is asked)".to_owned();
-            return Err(Refusal::Leftover(word));
-        }
-        let options = EvalOptions {
-            pipeline: flags.owned("pipeline"),
-            questions: rest.into_iter().next().map(PathBuf::from),
-            has_answers: flags.has("answers"),
-            is_by_document: flags.has("by-document"),
-            output: flags.path("o"),
-            baseline: baseline.map(|path| (path, tolerance.unwrap_or(TOLERANCE))),
-            qrels: flags.path("qrels"),
-            runs: flags.paths("run").collect(),
-            written_qrels: flags.path("write-qrels"),
-            written_runs: flags.path("write-runs"),
-        };
-        Ok((config, Self::Measure(options)))
+/// Returns the command `eval generate`.
+///
+/// # Errors
+/// Fails on an invalid number, and on a word.
+pub(crate) fn generate(flags: &Flags, rest: &[OsString]) -> Result<Command, Refusal> {
+    if let Some(word) = rest.first() {
+        return Err(Refusal::Leftover(word.display().to_string()));
     }
+    let expected = format!("from 1 to {MAX_DRAFTS}");
+    let count = number(flags, "n", 1..=MAX_DRAFTS, &expected)?;
+    Ok(Command::GenerateQuestions(GenerateOptions {
+        pipeline: flags.owned("pipeline"),
+        count: count.unwrap_or(DRAFTS),
+        output: flags.path("o"),
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::Arguments;
 
-    fn parse(line: &str) -> Result<Eval, Refusal> {
-        let words = line.split_whitespace().map(OsString::from);
-        Eval::parse(words).map(|(_, eval)| eval)
+    fn parse(line: &str) -> Result<Command, Refusal> {
+        let words = ["eval"].into_iter().chain(line.split_whitespace());
+        Arguments::parse(words.map(OsString::from)).map(|arguments| arguments.command)
     }
 
     #[test]
@@ -211,8 +193,8 @@ mod tests {
             runs: vec!["a".into(), "b".into()],
             ..EvalOptions::default()
         };
-        assert_eq!(parse(line), Ok(Eval::Measure(expected)));
-        assert_eq!(parse("generate -h"), Ok(Eval::Help));
+        assert_eq!(parse(line), Ok(Command::Eval(expected)));
+        assert_eq!(parse("generate -h"), Ok(Command::Help));
         for (line, reason) in [
             ("a b", "unexpected argument: b (one file of questions)"),
             (

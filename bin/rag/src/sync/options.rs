@@ -1,10 +1,10 @@
 //! The command line of `sync`.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::ffi::OsString;
 
-use ziggurat_runtime::flags::{self, Flag, Flags, Refusal, Words};
+use ziggurat_runtime::flags::{Flag, Flags, Refusal};
 
-use crate::arguments::{SHORT, concurrency};
+use crate::arguments::{Command, concurrency};
 
 /// The flags of the command `sync`.
 pub(crate) const FLAGS: &[Flag] = &[
@@ -100,41 +100,28 @@ impl SyncAction {
     }
 }
 
-// === impl SyncOptions ===
-
-impl SyncOptions {
-    /// Parses the words after `sync`; returns the configuration file, and no options if help is
-    /// asked for.
-    pub(crate) fn parse(
-        words: impl Iterator<Item = OsString>,
-    ) -> Result<(Option<PathBuf>, Option<Self>), Refusal> {
-        let (flags, rest) = flags::parse(words, &[FLAGS, SHORT], Words::Anywhere)?;
-        let config = flags.path("config");
-        if flags.has("help") || flags.has("h") {
-            return Ok((config, None));
-        }
-        Ok((config, Some(options(&flags, &rest)?)))
-    }
-}
-
-fn options(flags: &Flags, rest: &[OsString]) -> Result<SyncOptions, Refusal> {
+/// Returns the command `sync`.
+///
+/// # Errors
+/// Fails on an invalid value, and on a word or a flag that the action does not take.
+pub(crate) fn sync_command(flags: &Flags, rest: &[OsString]) -> Result<Command, Refusal> {
     let action = SyncAction::parse(rest)?;
     if let Some(name) = action.foreign_flags().find(|name| flags.is_given(name)) {
         return Err(Refusal::Leftover(format!("-{name}")));
     }
-    Ok(SyncOptions {
+    Ok(Command::Sync(SyncOptions {
         action,
         pipeline: flags.owned("pipeline"),
         applies: flags.has("apply"),
         every: flags.has("all"),
         concurrency: concurrency(flags)?,
-    })
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::{Arguments, Command};
+    use crate::arguments::Arguments;
 
     fn parse(line: &str) -> Result<Arguments, Refusal> {
         Arguments::parse(line.split_whitespace().map(OsString::from))
