@@ -43,15 +43,13 @@ async fn act(
     services: &Services,
 ) -> anyhow::Result<String> {
     let (flags, store) = (&arguments.flags, &services.store);
+    let tenant = || tenant(flags, store);
     match arguments.task {
-        Task::Init => init(flags, configuration, store).await,
-        Task::ListTenants => Ok(to_json(&store.tenants().await?)),
-        Task::CreateTenant => create_tenant(flags, store).await,
-        Task::DeleteTenant => {
-            store.delete_tenant(about(arguments)?).await?;
-            Ok(String::new())
-        }
-        Task::AcceptInvite => accept(arguments, store).await,
+        Task::Init => return init(flags, configuration, store).await,
+        Task::ListTenants => return Ok(to_json(&store.tenants().await?)),
+        Task::CreateTenant => return create_tenant(flags, store).await,
+        Task::DeleteTenant => store.delete_tenant(about(arguments)?).await?,
+        Task::AcceptInvite => return accept(arguments, store).await,
         Task::RotateKey => {
             let kept = if flags.has("revoke") {
                 0
@@ -59,43 +57,35 @@ async fn act(
                 configuration.tokens.lifetime.as_secs().try_into()?
             };
             services.keys.rotate(Timestamp::now(), kept)?;
-            Ok(to_json(&services.keys.document()))
+            return Ok(to_json(&services.keys.document()));
         }
-        _ => {
-            act_for(
-                tenant(flags, store).await?,
-                arguments,
-                configuration,
-                services,
-            )
-            .await
-        }
-    }
-}
-
-/// Runs a command for one tenant.
-async fn act_for(
-    tenant: Id,
-    arguments: &Arguments,
-    configuration: &Configuration,
-    services: &Services,
-) -> anyhow::Result<String> {
-    let (flags, store) = (&arguments.flags, &services.store);
-    match arguments.task {
         Task::ListClients => {
-            let clients = store.clients(tenant).await?;
+            let clients = store.clients(tenant().await?).await?;
             return Ok(to_json(&clients.iter().map(shown).collect::<Vec<_>>()));
         }
-        Task::ListInvites => return Ok(to_json(&store.invites(tenant).await?)),
-        Task::ListMembers => return Ok(to_json(&store.memberships(tenant).await?)),
-        Task::CreateClient => return create_client(tenant, flags, store).await,
-        Task::CreateInvite => return invite(tenant, flags, store).await,
-        Task::UserToken => return user_token(tenant, flags, configuration, services).await,
-        Task::DeleteClient => store.delete_client(tenant, about(arguments)?).await?,
-        Task::DeleteInvite => store.delete_invite(tenant, about(arguments)?).await?,
-        Task::MakeOwner => store.make_owner(tenant, about(arguments)?).await?,
-        Task::DeleteMember => store.delete_membership(tenant, about(arguments)?).await?,
-        other => bail!("not a command for a tenant: {other:?}"),
+        Task::ListInvites => return Ok(to_json(&store.invites(tenant().await?).await?)),
+        Task::ListMembers => return Ok(to_json(&store.memberships(tenant().await?).await?)),
+        Task::CreateClient => return create_client(tenant().await?, flags, store).await,
+        Task::CreateInvite => return invite(tenant().await?, flags, store).await,
+        Task::UserToken => {
+            return user_token(tenant().await?, flags, configuration, services).await;
+        }
+        Task::DeleteClient => {
+            store
+                .delete_client(tenant().await?, about(arguments)?)
+                .await?
+        }
+        Task::DeleteInvite => {
+            store
+                .delete_invite(tenant().await?, about(arguments)?)
+                .await?
+        }
+        Task::MakeOwner => store.make_owner(tenant().await?, about(arguments)?).await?,
+        Task::DeleteMember => {
+            let tenant = tenant().await?;
+            store.delete_membership(tenant, about(arguments)?).await?;
+        }
+        other => bail!("not a command of administrators: {other:?}"),
     }
     Ok(String::new())
 }
