@@ -36,12 +36,12 @@ use ziggurat_runtime::{
 };
 
 use self::{defaults::Defaults, key_files::KeyFiles};
+pub(crate) use ziggurat_llm::ModelSource;
 pub(crate) use ziggurat_runtime::ConfigSources;
 
 pub(crate) use self::{
     auth::Auth,
     ingest::Ingest,
-    model::ModelSource,
     pipelines::{Model, Pipeline},
     rerank::Rerank,
     server::Server,

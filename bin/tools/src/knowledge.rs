@@ -2,12 +2,10 @@
 
 use tracing::{error, info, warn};
 use ziggurat_knowledge::{KnowledgeBase, Provider};
+use ziggurat_llm::{self as llm, ModelSource};
 use ziggurat_postgres_tools::{Embedder, SearchKnowledgebase};
 
-use crate::{
-    configuration::{EmbeddingProvider, Knowledgebase},
-    providers::Providers,
-};
+use crate::{configuration::Knowledgebase, providers::Providers};
 
 /// Knowledge base as configured.
 #[derive(Clone, Debug)]
@@ -84,11 +82,12 @@ impl Knowledge {
 /// Maps the configured provider.
 pub(crate) fn provider(configured: &Knowledgebase) -> Provider {
     match configured.vectors.provider {
-        EmbeddingProvider::Voyage => Provider::Voyage,
-        EmbeddingProvider::OpenAi => Provider::OpenAi,
-        EmbeddingProvider::Ollama => Provider::Ollama,
-        EmbeddingProvider::Gemini => Provider::Gemini,
-        EmbeddingProvider::Static => Provider::Static,
-        EmbeddingProvider::Local => Provider::Local,
+        ModelSource::Static => Provider::Static,
+        ModelSource::Local => Provider::Local,
+        ModelSource::Provider(llm::Provider::Voyage) => Provider::Voyage,
+        ModelSource::Provider(llm::Provider::OpenAi) => Provider::OpenAi,
+        ModelSource::Provider(llm::Provider::Gemini) => Provider::Gemini,
+        // No other makes vectors.
+        ModelSource::Provider(_) => Provider::Ollama,
     }
 }

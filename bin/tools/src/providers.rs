@@ -3,11 +3,11 @@
 use std::{sync::OnceLock, time::Duration};
 
 use anyhow::Context as _;
-use ziggurat_llm::{self as llm, Access, Http, Provider, StaticModels, Timeouts};
+use ziggurat_llm::{self as llm, Access, Http, ModelSource, Provider, StaticModels, Timeouts};
 use ziggurat_postgres_tools as tools;
 use ziggurat_telemetry::Metrics;
 
-use crate::configuration::{Embedding, EmbeddingProvider, Vectors};
+use crate::configuration::{Embedding, Vectors};
 
 /// Timeouts of an embedding with all attempts; a local server may have to load the model first.
 const EMBEDDING_TIMEOUT: Duration = Duration::from_secs(30);
@@ -75,25 +75,23 @@ impl Providers {
         vectors: &Vectors,
         attempt: Option<Duration>,
     ) -> anyhow::Result<llm::Embedder> {
-        let (voyage, openai) = (&vectors.voyage_base_url, &vectors.openai_base_url);
-        let (gemini, ollama) = (&vectors.gemini_base_url, Some(vectors.ollama_url.clone()));
-        let call = EMBEDDING_TIMEOUT;
-        let (provider, key, base_url, call) = match vectors.provider {
-            EmbeddingProvider::Voyage => (Provider::Voyage, &vectors.voyage_api_key, voyage, call),
-            EmbeddingProvider::OpenAi => (Provider::OpenAi, &vectors.openai_api_key, openai, call),
-            EmbeddingProvider::Gemini => (Provider::Gemini, &vectors.gemini_api_key, gemini, call),
-            EmbeddingProvider::Ollama => (Provider::Ollama, &None, &ollama, OLLAMA_TIMEOUT),
-            EmbeddingProvider::Static => {
+        let provider = match vectors.provider {
+            ModelSource::Provider(provider) => provider,
+            ModelSource::Static => {
                 let path = vectors.model_path.as_deref();
                 let path = path.context("the folder of the static model is not configured")?;
                 let model = self.static_models.load(path)?;
                 return Ok(llm::Embedder::of_static_model(model));
             }
-            EmbeddingProvider::Local => return Ok(llm::Embedder::local()),
+            ModelSource::Local => return Ok(llm::Embedder::local()),
+        };
+        let call = match provider {
+            Provider::Ollama => OLLAMA_TIMEOUT,
+            _ => EMBEDDING_TIMEOUT,
         };
         let access = Access {
-            base_url: base_url.clone(),
-            key: key.clone().map(Into::into),
+            base_url: vectors.access.urls.get(&provider).cloned(),
+            key: vectors.access.keys.get(&provider).cloned().map(Into::into),
             timeouts: Timeouts { call, attempt },
             ..Access::default()
         };

@@ -2,10 +2,10 @@
 
 use anyhow::Context as _;
 use ziggurat_chat_api::llm::Proxy;
-use ziggurat_llm::{Access, Completer, Http, Provider, Timeouts};
+use ziggurat_llm::{Access, Completer, Http, ModelSource, Provider, Timeouts};
 
 use crate::{
-    configuration::{Llm, LlmProvider, Secret},
+    configuration::{HOSTED, Llm},
     providers::Providers,
 };
 
@@ -31,7 +31,7 @@ pub(crate) fn open(llm: &Llm, providers: &Providers) -> Option<Proxy> {
             }
         }
     }
-    if llm.provider == LlmProvider::Local {
+    if llm.provider == ModelSource::Local {
         proxy = proxy.with_provider(Completer::local());
     }
     Some(proxy)
@@ -39,7 +39,7 @@ pub(crate) fn open(llm: &Llm, providers: &Providers) -> Option<Proxy> {
 
 /// Prepares the provider of the model that is used by default, if it is enabled and a server.
 pub(crate) fn chosen(llm: &Llm, providers: &Providers) -> Option<anyhow::Result<Http>> {
-    if !llm.is_enabled || llm.provider == LlmProvider::Local {
+    if !llm.is_enabled || llm.provider == ModelSource::Local {
         return None;
     }
     let name = llm.provider.name();
@@ -51,34 +51,32 @@ pub(crate) fn chosen(llm: &Llm, providers: &Providers) -> Option<anyhow::Result<
 
 /// Lists the providers with an API key or a base URL, in a fixed order.
 fn reachable(llm: &Llm) -> Vec<(Provider, Access)> {
-    let keys = &llm.access;
-    let access = |key: Option<&Secret>, base_url: Option<String>| Access {
-        base_url,
-        key: key.cloned().map(Into::into),
-        timeouts: Timeouts {
-            attempt: Some(llm.per_attempt_timeout),
-            ..Timeouts::default()
-        },
-        ..Access::default()
-    };
     let mut reachable = Vec::new();
-    if let key @ Some(_) = keys.anthropic_api_key.as_ref() {
-        let url = keys.anthropic_base_url.as_deref().map(versioned);
-        reachable.push((Provider::Anthropic, access(key, url)));
-    }
-    let openai_key = keys.openai_api_key.as_ref();
-    // A compatible server may need no key.
-    if openai_key.is_some() || keys.openai_base_url.is_some() {
-        let url = keys.openai_base_url.as_deref().map(versioned);
-        reachable.push((Provider::OpenAi, access(openai_key, url)));
-    }
-    if let key @ Some(_) = keys.gemini_api_key.as_ref() {
-        let url = keys.gemini_base_url.clone();
-        reachable.push((Provider::Gemini, access(key, url)));
-    }
-    if !keys.ollama_url.is_empty() {
-        let url = Some(keys.ollama_url.clone());
-        reachable.push((Provider::Ollama, access(None, url)));
+    for provider in HOSTED.into_iter().chain([Provider::Ollama]) {
+        let key = llm.access.keys.get(&provider).cloned();
+        let url = llm.access.urls.get(&provider);
+        // Ollama and servers that are compatible with OpenAI may need no key.
+        let may_lack_key = matches!(provider, Provider::OpenAi | Provider::Ollama);
+        if key.is_none() && !(may_lack_key && url.is_some()) {
+            continue;
+        }
+        let has_version = matches!(provider, Provider::Anthropic | Provider::OpenAi);
+        let access = Access {
+            base_url: url.map(|url| {
+                if has_version {
+                    versioned(url)
+                } else {
+                    url.clone()
+                }
+            }),
+            key: key.map(Into::into),
+            timeouts: Timeouts {
+                attempt: Some(llm.per_attempt_timeout),
+                ..Timeouts::default()
+            },
+            ..Access::default()
+        };
+        reachable.push((provider, access));
     }
     reachable
 }
@@ -113,10 +111,12 @@ mod tests {
         };
         let mut llm = Llm::default();
         assert_eq!(names(&llm), ["ollama"]);
-        llm.access.openai_base_url = Some("http://a".to_owned());
+        let urls = &mut llm.access.urls;
+        urls.insert(Provider::OpenAi, "http://a".to_owned());
         assert_eq!(names(&llm), ["openai", "ollama"]);
-        llm.access.gemini_api_key = Some("key".into());
-        llm.access.anthropic_api_key = Some("key".into());
+        for provider in [Provider::Gemini, Provider::Anthropic] {
+            llm.access.keys.insert(provider, "key".into());
+        }
         assert_eq!(names(&llm), ["anthropic", "openai", "gemini", "ollama"]);
     }
 

@@ -50,7 +50,7 @@ pub use self::{
     http::{Access, Http, InvalidAccess, Timeouts, client},
     local::DIMENSIONS as LOCAL_DIMENSIONS,
     models::Model,
-    provider::Provider,
+    provider::{ModelSource, Provider},
     rerank::{Ranked, Reranker},
     retry::Retry,
     static_model::{InvalidModel, StaticModel, StaticModels},

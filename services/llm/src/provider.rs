@@ -22,6 +22,17 @@ pub enum Provider {
     Tei,
 }
 
+/// The origin of vectors, answers or rankings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelSource {
+    /// An external provider.
+    Provider(Provider),
+    /// A model in memory, from a folder.
+    Static,
+    /// The server itself, for trials without a provider.
+    Local,
+}
+
 // === impl Provider ===
 
 impl Provider {
@@ -143,6 +154,53 @@ impl Provider {
     }
 }
 
+// === impl ModelSource ===
+
+impl ModelSource {
+    /// Finds a source by its name, ignoring case.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        let mut own = [Self::Static, Self::Local].into_iter();
+        let own = own.find(|source| source.name().eq_ignore_ascii_case(name));
+        own.or_else(|| Provider::find(name).map(Self::Provider))
+    }
+
+    /// Returns the name in configuration files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Provider(provider) => provider.name(),
+            Self::Static => "static",
+            Self::Local => "local",
+        }
+    }
+
+    /// Returns whether the server answers itself, without a provider.
+    #[must_use]
+    pub fn is_local(self) -> bool {
+        self == Self::Local
+    }
+
+    /// Returns whether it makes vectors of texts.
+    #[must_use]
+    pub const fn embeds(self) -> bool {
+        match self {
+            Self::Provider(provider) => provider.embeds(),
+            Self::Static | Self::Local => true,
+        }
+    }
+
+    /// Returns whether it completes prompts.
+    #[must_use]
+    pub const fn completes(self) -> bool {
+        match self {
+            Self::Provider(provider) => provider.completes(),
+            Self::Static => false,
+            Self::Local => true,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +212,31 @@ mod tests {
             assert_eq!(Provider::find(provider.title()), Some(provider));
         }
         assert_eq!(Provider::find("mistral"), None);
+    }
+
+    #[test]
+    fn a_source_is_a_provider_or_the_server_itself() {
+        for (name, source, embeds, completes) in [
+            ("Static", ModelSource::Static, true, false),
+            ("local", ModelSource::Local, true, true),
+            (
+                "VOYAGE",
+                ModelSource::Provider(Provider::Voyage),
+                true,
+                false,
+            ),
+            (
+                "openai",
+                ModelSource::Provider(Provider::OpenAi),
+                true,
+                true,
+            ),
+        ] {
+            assert_eq!(ModelSource::find(name), Some(source));
+            assert!(name.eq_ignore_ascii_case(source.name()));
+            assert_eq!((source.embeds(), source.completes()), (embeds, completes));
+        }
+        assert_eq!(ModelSource::find("mistral"), None);
     }
 
     #[test]

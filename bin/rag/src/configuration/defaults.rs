@@ -5,6 +5,7 @@ use ziggurat_runtime::config::Section;
 use crate::configuration::{
     key_files::KeyFiles,
     model::{Block, Headers, Role},
+    pipelines::needs_model,
 };
 
 /// Default limit on documents in a prompt, in tokens.
@@ -50,7 +51,7 @@ fn block(file: &Section<'_>, role: Role) -> Block {
     let block = Block::read(file);
     if block.has_provider() {
         let maker = block.maker(file, role);
-        let has_model = block.model.is_some() || maker.is_some_and(|maker| !maker.needs_model());
+        let has_model = block.model.is_some() || maker.is_some_and(|maker| !needs_model(maker));
         file.key("model")
             .check(has_model, "required when provider is set");
     }

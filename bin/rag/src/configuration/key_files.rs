@@ -1,65 +1,44 @@
 //! Files with the keys of providers.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use ziggurat_llm::Provider;
 use ziggurat_runtime::config::Section;
 
-/// The configured files.
+/// The configured files, by the names of their providers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct KeyFiles {
-    anthropic: Option<PathBuf>,
-    openai: Option<PathBuf>,
-    voyage: Option<PathBuf>,
-    gemini: Option<PathBuf>,
-    cohere: Option<PathBuf>,
-    jina: Option<PathBuf>,
-}
+pub(crate) struct KeyFiles(BTreeMap<&'static str, PathBuf>);
 
 // === impl KeyFiles ===
 
 impl KeyFiles {
     pub(super) fn read(file: &Section<'_>) -> Self {
-        Self {
-            anthropic: file.key("anthropic").path(),
-            openai: file.key("openai").path(),
-            voyage: file.key("voyage").path(),
-            gemini: file.key("gemini").path(),
-            cohere: file.key("cohere").path(),
-            jina: file.key("jina").path(),
-        }
+        let with_keys = Provider::ALL
+            .into_iter()
+            .filter(|it| it.key_file().is_some());
+        let files = with_keys
+            .map(Provider::name)
+            .filter_map(|name| Some((name, file.key(name).path()?)));
+        Self(files.collect())
     }
 
     /// Fills missing files from `others`.
     pub(super) fn or(self, others: &Self) -> Self {
-        let others = others.clone();
-        Self {
-            anthropic: self.anthropic.or(others.anthropic),
-            openai: self.openai.or(others.openai),
-            voyage: self.voyage.or(others.voyage),
-            gemini: self.gemini.or(others.gemini),
-            cohere: self.cohere.or(others.cohere),
-            jina: self.jina.or(others.jina),
-        }
+        let mut files = others.clone();
+        files.0.extend(self.0);
+        files
     }
 
     /// Returns all configured files.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Path> {
-        Provider::ALL
-            .into_iter()
-            .filter_map(|provider| self.of(provider))
+        self.0.values().map(PathBuf::as_path)
     }
 
     /// Returns the file with the key of a provider.
     pub(crate) fn of(&self, provider: Provider) -> Option<&Path> {
-        match provider {
-            Provider::Anthropic => self.anthropic.as_deref(),
-            Provider::OpenAi => self.openai.as_deref(),
-            Provider::Voyage => self.voyage.as_deref(),
-            Provider::Gemini => self.gemini.as_deref(),
-            Provider::Cohere => self.cohere.as_deref(),
-            Provider::Jina => self.jina.as_deref(),
-            _ => None,
-        }
+        self.0.get(provider.name()).map(PathBuf::as_path)
     }
 }

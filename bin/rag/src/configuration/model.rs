@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use ziggurat_llm::Provider;
+use ziggurat_llm::ModelSource;
 use ziggurat_runtime::config::Section;
 
 /// A parsed block, in which every key is optional.
@@ -21,17 +21,6 @@ pub(super) struct Block {
     pub(super) max_retries: Option<u32>,
     /// Empty if no input type is to be sent.
     pub(super) input_type: Option<String>,
-}
-
-/// The origin of embeddings, answers or rankings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ModelSource {
-    /// An external provider.
-    Provider(Provider),
-    /// A model in memory, from a folder.
-    Static,
-    /// The server itself, for trials without a provider.
-    Local,
 }
 
 /// The purpose of a block.
@@ -120,7 +109,11 @@ impl Block {
 
     /// Returns the provider, if it fits the role; otherwise adds a problem.
     pub(super) fn maker(&self, file: &Section<'_>, role: Role) -> Option<ModelSource> {
-        let maker = ModelSource::find(self.provider.as_deref()?, role);
+        let maker = ModelSource::find(self.provider.as_deref()?.trim());
+        let maker = maker.filter(|maker| match role {
+            Role::Embedding => maker.embeds(),
+            Role::Completion => maker.completes(),
+        });
         file.key("provider").check(maker.is_some(), role.choice());
         maker
     }
@@ -136,46 +129,6 @@ pub(super) fn check_times(
     let is_good = attempt.zip(request).is_none_or(|(one, all)| one <= all);
     file.key("per_attempt_timeout")
         .check(is_good, "must not exceed request_timeout");
-}
-
-// === impl ModelSource ===
-
-impl ModelSource {
-    /// Returns whether a name of a model has to be configured.
-    pub(super) fn needs_model(self) -> bool {
-        matches!(self, Self::Provider(_))
-    }
-
-    /// Returns whether the server answers itself, without a provider.
-    pub(crate) fn is_local(self) -> bool {
-        self == Self::Local
-    }
-
-    /// Returns the name in the configuration file.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Provider(provider) => provider.name(),
-            Self::Static => "static",
-            Self::Local => "local",
-        }
-    }
-
-    /// Finds a provider by its name.
-    fn find(name: &str, role: Role) -> Option<Self> {
-        let name = name.trim();
-        if name.eq_ignore_ascii_case("local") {
-            return Some(Self::Local);
-        }
-        if name.eq_ignore_ascii_case("static") && role == Role::Embedding {
-            return Some(Self::Static);
-        }
-        let provider = Provider::find(name)?;
-        let is_fit = match role {
-            Role::Embedding => provider.embeds(),
-            Role::Completion => provider.completes(),
-        };
-        is_fit.then_some(Self::Provider(provider))
-    }
 }
 
 // === impl Role ===

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use http::HeaderMap;
-use ziggurat_llm::{self as llm, Retry, Timeouts, headers};
+use ziggurat_llm::{self as llm, ModelSource, Retry, Timeouts, headers};
 use ziggurat_postgres::database::{Database, Host};
 use ziggurat_rag_service::retrieval::{DocumentOrder, SearchOptions, Table};
 use ziggurat_runtime::config::{Section, Value};
@@ -15,7 +15,7 @@ use crate::configuration::{
     defaults::{Defaults, count},
     ingest::Ingest,
     key_files::KeyFiles,
-    model::{Block, Headers, ModelSource, Role, check_times},
+    model::{Block, Headers, Role, check_times},
     rerank::Rerank,
     search,
     sync::SyncSettings,
@@ -257,7 +257,7 @@ impl Model {
     fn check(block: Block, file: &Section<'_>, role: Role, shared: &Headers) -> Option<Self> {
         file.key("provider").check(block.has_provider(), "required");
         let maker = block.maker(file, role);
-        let needs_model = maker.is_none_or(ModelSource::needs_model);
+        let needs_model = maker.is_none_or(needs_model);
         file.key("model")
             .check(block.model.is_some() || !needs_model, "required");
         file.key("model_path").check(
@@ -281,6 +281,11 @@ impl Model {
             },
         })
     }
+}
+
+/// Returns whether a name of a model has to be configured.
+pub(super) fn needs_model(maker: ModelSource) -> bool {
+    matches!(maker, ModelSource::Provider(_))
 }
 
 /// Returns the time limits of a provider; zero counts as not set.

@@ -1,18 +1,66 @@
 //! Shared parts of the sections about providers.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
+use ziggurat_llm::{ModelSource, Provider};
 use ziggurat_runtime::{
     Secret,
     config::{Section, Value},
     file,
 };
 
-/// Default base URL of Ollama.
-pub(super) const OLLAMA: &str = "http://localhost:11434";
-
 /// Maximum size of a key file, larger than any key.
 const MAX_BYTES: u64 = 64 << 10;
+
+/// API keys and base URLs of the providers of a section.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Access {
+    /// API keys; the one of `OpenAI` may be for a compatible server.
+    pub(crate) keys: HashMap<Provider, Secret>,
+    /// Base URL of Ollama, and of others if not the default.
+    pub(crate) urls: HashMap<Provider, String>,
+}
+
+// === impl Access ===
+
+impl Access {
+    /// Reads the keys and the variables that begin with the prefixes. `openai_url` is the rest of the
+    /// variable with the base URL of `OpenAI`, which is not the same everywhere.
+    pub(super) fn read(
+        file: &Section<'_>,
+        hosted: [Provider; 3],
+        prefixes: (&str, &str),
+        openai_url: &str,
+    ) -> Self {
+        let (mut keys, mut urls) = (HashMap::new(), HashMap::new());
+        let ollama = url(&prefixed(file, prefixes, "ollama_url", "OLLAMA_URL"));
+        let ollama = ollama.unwrap_or_else(|| Provider::Ollama.base_url().to_owned());
+        urls.insert(Provider::Ollama, ollama);
+        for provider in hosted {
+            let secret = api_key(file, prefixes, provider.name());
+            keys.extend(secret.map(|secret| (provider, secret)));
+            let key = format!("{}_base_url", provider.name());
+            let variable = match provider {
+                Provider::OpenAi => openai_url,
+                _ => &key.to_uppercase(),
+            };
+            let url = url(&prefixed(file, prefixes, &key, variable));
+            urls.extend(url.map(|url| (provider, url)));
+        }
+        Self { keys, urls }
+    }
+}
+
+/// Returns a key and its variable, with their prefixes.
+pub(super) fn prefixed<'a>(
+    file: &Section<'a>,
+    (keys, variables): (&str, &str),
+    key: &str,
+    variable: &str,
+) -> Value<'a> {
+    let key = file.key(&format!("{keys}{key}"));
+    key.var(&format!("{variables}{variable}"))
+}
 
 /// Reads a secret: the first of these variables that is set, or the file that `<key>_file` names,
 /// or the value.
@@ -37,29 +85,34 @@ pub(super) fn secret(file: &Section<'_>, key: &str, names: &[&str]) -> Option<Se
 
 /// Reads the API key of a provider. Its key and its variable begin with the prefixes; the variable
 /// without a prefix is the provider's own.
-pub(super) fn api_key(
-    file: &Section<'_>,
-    (keys, variables): (&str, &str),
-    provider: &str,
-) -> Option<Secret> {
+fn api_key(file: &Section<'_>, (keys, variables): (&str, &str), provider: &str) -> Option<Secret> {
     let own = format!("{}_API_KEY", provider.to_uppercase());
     let names = [&*format!("{variables}{own}"), &*own];
     secret(file, &format!("{keys}{provider}_api_key"), &names)
 }
 
-/// Finds the value of a name; an unknown name is a problem.
-pub(super) fn choice<T: Copy>(value: &Value<'_>, known: &[(&str, T)]) -> Option<T> {
+/// Finds the source with a name: Ollama, another provider, or one of the server's own. An unknown
+/// name is a problem.
+pub(super) fn choice(
+    value: &Value<'_>,
+    hosted: [Provider; 3],
+    own: &[ModelSource],
+) -> Option<ModelSource> {
+    let known = hosted.into_iter().chain([Provider::Ollama]);
+    let known = known.map(ModelSource::Provider).chain(own.iter().copied());
     value.parsed(|name| {
-        let found = known.iter().find(|(known, _)| *known == name);
-        found.map(|(_, value)| *value).ok_or_else(|| {
-            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-            format!("'{name}' is none of {}", names.join(", "))
-        })
+        known
+            .clone()
+            .find(|known| known.name() == name)
+            .ok_or_else(|| {
+                let names: Vec<_> = known.map(ModelSource::name).collect();
+                format!("'{name}' is none of {}", names.join(", "))
+            })
     })
 }
 
 /// Reads the base URL of a provider, without the slash at its end.
-pub(super) fn url(value: &Value<'_>) -> Option<String> {
+fn url(value: &Value<'_>) -> Option<String> {
     value.parsed(|text| {
         let is_url = text.parse::<http::Uri>().is_ok_and(|uri| {
             matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()

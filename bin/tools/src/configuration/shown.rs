@@ -13,6 +13,7 @@ use ziggurat_audit::{Destination, Fsync, Methods, StatementForm};
 use ziggurat_calls::toolsets::Toolsets;
 use ziggurat_console::PublicUrl;
 use ziggurat_http::TlsFiles;
+use ziggurat_llm::Provider::{Anthropic, Gemini, Ollama, OpenAi, Voyage};
 use ziggurat_runtime::{Secret, config::Sources, redact::Redactor};
 use ziggurat_tokens::issuer::TrustedIssuer;
 
@@ -80,19 +81,19 @@ const SHOWN: &[(&str, Read)] = &[
     ("llm.max_tokens", |c| json!(c.llm.max_tokens)),
     ("llm.temperature", |c| json!(c.llm.temperature)),
     ("llm.per_attempt_timeout", |c| time(c.llm.per_attempt_timeout)),
-    ("llm.ollama_url", |c| json!(c.llm.access.ollama_url)),
-    ("llm.anthropic_base_url", |c| json!(c.llm.access.anthropic_base_url)),
-    ("llm.openai_base_url", |c| json!(c.llm.access.openai_base_url)),
-    ("llm.gemini_base_url", |c| json!(c.llm.access.gemini_base_url)),
+    ("llm.ollama_url", |c| json!(c.llm.access.urls.get(&Ollama))),
+    ("llm.anthropic_base_url", |c| json!(c.llm.access.urls.get(&Anthropic))),
+    ("llm.openai_base_url", |c| json!(c.llm.access.urls.get(&OpenAi))),
+    ("llm.gemini_base_url", |c| json!(c.llm.access.urls.get(&Gemini))),
     ("embedding.enabled", |c| json!(c.embedding.is_enabled)),
     ("embedding.provider", |c| json!(c.embedding.vectors.provider.name())),
     ("embedding.model", |c| json!(c.embedding.vectors.model)),
     ("embedding.model_path", |c| path(c.embedding.vectors.model_path.as_deref())),
     ("embedding.per_attempt_timeout", |c| time(c.embedding.per_attempt_timeout)),
-    ("embedding.ollama_url", |c| json!(c.embedding.vectors.ollama_url)),
-    ("embedding.voyage_base_url", |c| json!(c.embedding.vectors.voyage_base_url)),
-    ("embedding.openai_base_url", |c| json!(c.embedding.vectors.openai_base_url)),
-    ("embedding.gemini_base_url", |c| json!(c.embedding.vectors.gemini_base_url)),
+    ("embedding.ollama_url", |c| json!(c.embedding.vectors.access.urls.get(&Ollama))),
+    ("embedding.voyage_base_url", |c| json!(c.embedding.vectors.access.urls.get(&Voyage))),
+    ("embedding.openai_base_url", |c| json!(c.embedding.vectors.access.urls.get(&OpenAi))),
+    ("embedding.gemini_base_url", |c| json!(c.embedding.vectors.access.urls.get(&Gemini))),
     ("knowledgebase.enabled", |c| json!(c.knowledgebase.is_enabled)),
     ("knowledgebase.database_path", |c| path(c.knowledgebase.database_path.as_deref())),
     ("knowledgebase.embedding_provider", |c| json!(c.knowledgebase.vectors.provider.name())),
@@ -159,15 +160,15 @@ const SHORTEST: usize = 12;
 /// Keys with secret values.
 #[rustfmt::skip] // One key to a line.
 const SECRET: &[(&str, ReadSecret)] = &[
-    ("llm.anthropic_api_key", |c| c.llm.access.anthropic_api_key.as_ref()),
-    ("llm.openai_api_key", |c| c.llm.access.openai_api_key.as_ref()),
-    ("llm.gemini_api_key", |c| c.llm.access.gemini_api_key.as_ref()),
-    ("embedding.voyage_api_key", |c| c.embedding.vectors.voyage_api_key.as_ref()),
-    ("embedding.openai_api_key", |c| c.embedding.vectors.openai_api_key.as_ref()),
-    ("embedding.gemini_api_key", |c| c.embedding.vectors.gemini_api_key.as_ref()),
-    ("knowledgebase.embedding_voyage_api_key", |c| c.knowledgebase.vectors.voyage_api_key.as_ref()),
-    ("knowledgebase.embedding_openai_api_key", |c| c.knowledgebase.vectors.openai_api_key.as_ref()),
-    ("knowledgebase.embedding_gemini_api_key", |c| c.knowledgebase.vectors.gemini_api_key.as_ref()),
+    ("llm.anthropic_api_key", |c| c.llm.access.keys.get(&Anthropic)),
+    ("llm.openai_api_key", |c| c.llm.access.keys.get(&OpenAi)),
+    ("llm.gemini_api_key", |c| c.llm.access.keys.get(&Gemini)),
+    ("embedding.voyage_api_key", |c| c.embedding.vectors.access.keys.get(&Voyage)),
+    ("embedding.openai_api_key", |c| c.embedding.vectors.access.keys.get(&OpenAi)),
+    ("embedding.gemini_api_key", |c| c.embedding.vectors.access.keys.get(&Gemini)),
+    ("knowledgebase.embedding_voyage_api_key", |c| c.knowledgebase.vectors.access.keys.get(&Voyage)),
+    ("knowledgebase.embedding_openai_api_key", |c| c.knowledgebase.vectors.access.keys.get(&OpenAi)),
+    ("knowledgebase.embedding_gemini_api_key", |c| c.knowledgebase.vectors.access.keys.get(&Gemini)),
     (STATE_URL, |c| c.state.as_ref().map(|state| &state.url)),
 ];
 

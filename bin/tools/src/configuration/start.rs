@@ -8,13 +8,13 @@ use std::{
 use thiserror::Error;
 use ziggurat_audit::Destination;
 use ziggurat_http::{Tls, TlsFiles};
-use ziggurat_llm::StaticModels;
+use ziggurat_llm::{ModelSource, StaticModels};
 use ziggurat_postgres_tools::custom::{Definitions, DefinitionsError};
 use ziggurat_runtime::causes;
 use ziggurat_sql_tools::{ADMINISTRATOR_TOOLS, Environment};
 
 use crate::configuration::{
-    Address, Configuration, EmbeddingProvider,
+    Address, Configuration,
     builtins::{FIXED_TOOLS, SWITCHED_TOOLS},
 };
 
@@ -138,7 +138,7 @@ impl Configuration {
             (knowledge.is_enabled, &knowledge.vectors),
         ];
         let used = used.into_iter().filter(|(is_enabled, _)| *is_enabled);
-        let used = used.filter(|(_, vectors)| vectors.provider == EmbeddingProvider::Static);
+        let used = used.filter(|(_, vectors)| vectors.provider == ModelSource::Static);
         let models = StaticModels::default();
         let paths = used.filter_map(|(_, vectors)| vectors.model_path.as_deref());
         let loaded = paths.filter_map(|path| models.load(path).err());

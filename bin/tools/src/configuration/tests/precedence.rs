@@ -1,5 +1,7 @@
 //! Tests of the precedence of command line, environment, file and default, for each field.
 
+use ziggurat_llm::Provider::{Ollama, OpenAi};
+
 use crate::configuration::{Configuration, Secret, fixture::Case};
 
 type Show = fn(&Configuration) -> String;
@@ -181,11 +183,11 @@ fn https_can_be_switched_off_again() {
 fn settings_of_providers() {
     let settings = [
         Setting {
-            default: "Ollama",
-            file: ("embedding: {provider: voyage}", "Voyage"),
-            variable: ("ZIGGURAT_EMBEDDING_PROVIDER=openai", "OpenAi"),
+            default: "ollama",
+            file: ("embedding: {provider: voyage}", "voyage"),
+            variable: ("ZIGGURAT_EMBEDDING_PROVIDER=openai", "openai"),
             flag: None,
-            show: |c| format!("{:?}", c.embedding.vectors.provider),
+            show: |c| c.embedding.vectors.provider.name().to_owned(),
         },
         Setting {
             default: "http://localhost:11434 http://localhost:11434",
@@ -196,10 +198,8 @@ fn settings_of_providers() {
             variable: ("ZIGGURAT_OLLAMA_URL=https://c", "https://c https://c"),
             flag: None,
             show: |c| {
-                format!(
-                    "{} {}",
-                    c.embedding.vectors.ollama_url, c.llm.access.ollama_url
-                )
+                let [a, b] = [&c.embedding.vectors.access, &c.llm.access];
+                format!("{} {}", a.urls[&Ollama], b.urls[&Ollama])
             },
         },
         Setting {
@@ -213,7 +213,7 @@ fn settings_of_providers() {
                 "Some(\"http://b\")",
             ),
             flag: None,
-            show: |c| format!("{:?}", c.embedding.vectors.openai_base_url),
+            show: |c| format!("{:?}", c.embedding.vectors.access.urls.get(&OpenAi)),
         },
     ];
     settings.iter().for_each(check);
@@ -241,12 +241,7 @@ fn settings_of_the_language_model_and_the_documentation() {
             file: ("llm: {openai_api_key: f}", "Some(\"f\")"),
             variable: ("OPENAI_API_KEY=e", "Some(\"e\")"),
             flag: None,
-            show: |c| {
-                format!(
-                    "{:?}",
-                    c.llm.access.openai_api_key.as_ref().map(Secret::expose)
-                )
-            },
+            show: |c| format!("{:?}", c.llm.access.keys.get(&OpenAi).map(Secret::expose)),
         },
         Setting {
             default: "None",
