@@ -43,12 +43,12 @@ async fn act(
     services: &Services,
 ) -> anyhow::Result<String> {
     let (flags, store) = (&arguments.flags, &services.store);
-    let tenant = || tenant(flags, store);
+    let (tenant, id) = (|| tenant(flags, store), || about(arguments));
     match arguments.task {
         Task::Init => return init(flags, configuration, store).await,
         Task::ListTenants => return Ok(to_json(&store.tenants().await?)),
         Task::CreateTenant => return create_tenant(flags, store).await,
-        Task::DeleteTenant => store.delete_tenant(about(arguments)?).await?,
+        Task::DeleteTenant => store.delete_tenant(id()?).await?,
         Task::AcceptInvite => return accept(arguments, store).await,
         Task::RotateKey => {
             let kept = if flags.has("revoke") {
@@ -70,21 +70,10 @@ async fn act(
         Task::UserToken => {
             return user_token(tenant().await?, flags, configuration, services).await;
         }
-        Task::DeleteClient => {
-            store
-                .delete_client(tenant().await?, about(arguments)?)
-                .await?
-        }
-        Task::DeleteInvite => {
-            store
-                .delete_invite(tenant().await?, about(arguments)?)
-                .await?
-        }
-        Task::MakeOwner => store.make_owner(tenant().await?, about(arguments)?).await?,
-        Task::DeleteMember => {
-            let tenant = tenant().await?;
-            store.delete_membership(tenant, about(arguments)?).await?;
-        }
+        Task::DeleteClient => store.delete_client(tenant().await?, id()?).await?,
+        Task::DeleteInvite => store.delete_invite(tenant().await?, id()?).await?,
+        Task::MakeOwner => store.make_owner(tenant().await?, id()?).await?,
+        Task::DeleteMember => store.delete_membership(tenant().await?, id()?).await?,
         other => bail!("not a command of administrators: {other:?}"),
     }
     Ok(String::new())

@@ -144,6 +144,7 @@ mod tests {
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
         net::{TcpListener, TcpStream},
+        task::JoinSet,
     };
     use ziggurat_layers::{
         bearer::{Hashed, TokenHash},
@@ -223,7 +224,8 @@ mod tests {
         let address = listener.local_addr().expect("bound");
         let server = Server::new(Limits::default());
         let serving = server.serve(listener, served("7 per hour"), pending());
-        tokio::spawn(serving);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(serving);
         let (host, page) = ("host: localhost", "origin: http://localhost:3000");
         let (other_host, evil) = ("host: evil.example", "origin: https://evil.example");
         let preflight = "access-control-request-method: POST";

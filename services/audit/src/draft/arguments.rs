@@ -9,6 +9,7 @@ use serde::{
 
 /// Returns an argument that is a text. The others are skipped and not read, so a value that cannot be
 /// read, such as `1e999`, does not keep a statement out of its record.
+#[must_use]
 pub fn text_argument<'a>(arguments: &'a str, name: &str) -> Option<Cow<'a, str>> {
     let mut arguments = serde_json::Deserializer::from_str(arguments);
     Deserializer::deserialize_map(&mut arguments, Named(name))
