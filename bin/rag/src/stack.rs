@@ -56,7 +56,7 @@ pub(crate) fn build(
     let observed = calls.clone();
     let records = calls
         .is_on()
-        .then(|| move |request: &mut Request<_>| observed.identify(ENDPOINTS, request));
+        .then_some(move |request: &mut Request<_>| observed.identify(ENDPOINTS, request));
     let edge = Edge {
         render: ErrorLine,
         metrics: calls.metrics.clone(),

@@ -20,7 +20,7 @@
 //! entry.run();
 //! entry.count(1, 8);
 //!
-//! let nothing = call.poll_cancelled(&Context::from_waker(Waker::noop()));
+//! let nothing = entry.poll_cancelled(&Context::from_waker(Waker::noop()));
 //! assert_eq!(nothing, Poll::Pending);
 //! call.end(&End { outcome: "ok", code: None, rows: Some(1), bytes: 8 });
 //! # Ok::<_, &str>(())

@@ -54,13 +54,13 @@ pub struct Edge<R, F, N, V, C> {
     pub hosts: Hosts,
     /// Origins of the pages that may use the server.
     pub origins: Option<Origins>,
-    /// Pages that may read responses.
+    /// Answers preflights, and tells which pages may read responses.
     pub cors: Option<CorsLayer>,
     /// Gives the requests of a console the token of their session.
     pub session: Option<N>,
     /// Demands a token.
     pub bearer: Option<BearerLayer<V>>,
-    /// Admits the caller whom the token proves.
+    /// Admits the call of the caller that the token proves.
     pub call: Option<C>,
 }
 
@@ -223,9 +223,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let server = Server::new(Limits::default());
-        let serving = server.serve(listener, served("7 per hour"), pending());
         let mut tasks = JoinSet::new();
-        tasks.spawn(serving);
+        tasks.spawn(server.serve(listener, served("7 per hour"), pending()));
         let (host, page) = ("host: localhost", "origin: http://localhost:3000");
         let (other_host, evil) = ("host: evil.example", "origin: https://evil.example");
         let preflight = "access-control-request-method: POST";

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::limits::{Limits, tests::for_all};
+use crate::{
+    activity::Begin,
+    limits::{Limits, tests::for_all},
+};
 
 const STATEMENT: Target<'_> = Target {
     route: "tools/call",
