@@ -160,7 +160,7 @@ impl Rules {
     ///
     /// # Errors
     /// Fails as [`read`](Self::read) does.
-    pub fn read_as_written(&self, text: &str) -> Result<Node, serde_yaml::Error> {
+    pub(crate) fn read_as_written(&self, text: &str) -> Result<Node, serde_yaml::Error> {
         let before = self.read(text)?;
         if before.is_null() {
             return Ok(before);
