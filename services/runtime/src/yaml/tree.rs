@@ -330,3 +330,92 @@ impl<'de> Visitor<'de> for Reader<'_> {
         Ok(Node::Map(members))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: Rules = Rules {
+        budget: 100,
+        cost: 1,
+        exceeded: "too much",
+        expected: "a value",
+        has_wide_numbers: true,
+        has_infinite_numbers: true,
+        name: None,
+        repeated: None,
+    };
+
+    #[test]
+    fn a_value_has_its_usual_text_or_the_one_that_was_written() {
+        for (written, kind, usual) in [
+            ("0x10", Scalar::Whole(16), "16"),
+            ("1.10", Scalar::Decimal(1.1), "1.1"),
+            ("True", Scalar::Boolean(true), "true"),
+            ("'1.10'", Scalar::Text, "1.10"),
+            (
+                "18446744073709551615",
+                Scalar::Large(u64::MAX),
+                "18446744073709551615",
+            ),
+            (
+                "18446744073709551616",
+                Scalar::Decimal(18_446_744_073_709_551_616.0),
+                "18446744073709551616",
+            ),
+        ] {
+            let node = |text: &str| Node::Scalar(kind, text.to_owned());
+            assert_eq!(RULES.read(written).ok(), Some(node(usual)), "{written}");
+            let text = written.trim_matches('\'');
+            assert_eq!(
+                RULES.read_as_written(written).ok(),
+                Some(node(text)),
+                "{written}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_document_against_the_rules_is_refused_with_its_reason() {
+        let refusal = |rules: Rules, text: &str| {
+            let error = rules.read(text).expect_err(text);
+            error.to_string()
+        };
+        let narrow = Rules {
+            has_wide_numbers: false,
+            ..RULES
+        };
+        let finite = Rules {
+            has_infinite_numbers: false,
+            ..RULES
+        };
+        let unique = Rules {
+            repeated: Some(|name| format!("again {name}")),
+            ..RULES
+        };
+        for (rules, text, expected) in [
+            (
+                narrow,
+                "- 18446744073709551616",
+                "integer `18446744073709551616` as u128, expected a value",
+            ),
+            (
+                narrow,
+                "- -9223372036854775809",
+                "integer `-9223372036854775809` as i128, expected a value",
+            ),
+            (finite, "- .inf", "JSON has no such number"),
+            (unique, "{a: 1, a: 2}", "again a"),
+            (RULES, &format!("[&a {}, *a]", "x".repeat(60)), "too much"),
+            (RULES, "!tag x", "expected a value"),
+        ] {
+            let refusal = refusal(rules, text);
+            assert!(refusal.contains(expected), "{text}: {refusal}");
+            assert!(RULES.read("{a: [1], a: .nan}").is_ok());
+        }
+        // The texts that were written count too.
+        let long = format!("[&a 0x{}1, *a]", "0".repeat(60));
+        assert!(RULES.read(&long).is_ok());
+        assert!(RULES.read_as_written(&long).is_err());
+    }
+}
