@@ -22,14 +22,11 @@ const MAX_KNOWN: usize = 4096;
 /// From here on OIDs are assigned by `initdb`, and from 16384 on to objects of users.
 const FIRST_UNFIXED: u32 = 10_000;
 
-/// Built-in array types with elements that are shown as PostgreSQL prints them.
-const TEXT_ARRAYS: &[u32] = &[
-    143, 210, 270, 271, 272, 273, 629, 651, 719, 775, 791, 1001, 1002, 1003, 1006, 1008, 1009,
-    1010, 1011, 1012, 1013, 1014, 1015, 1017, 1018, 1019, 1020, 1027, 1034, 1040, 1041, 1182, 1183,
-    1187, 1263, 1270, 1561, 1563, 2201, 2207, 2208, 2209, 2210, 2211, 2949, 2951, 3221, 3643, 3644,
-    3645, 3735, 3770, 3905, 3907, 3909, 3911, 3913, 3927, 4073, 4090, 4097, 4192, 5039, 6150, 6151,
-    6152, 6153, 6155, 6157,
-];
+/// Arrays of the system catalogue, and of `cstring`, which have no name of their own here.
+const NAMELESS_ARRAYS: [u32; 5] = [210, 270, 272, 273, 1263];
+
+/// `int2vector` and `oidvector`, which are named like arrays and printed as numbers between spaces.
+const VECTORS: [u32; 2] = [22, 30];
 
 /// `box[]`, the only built-in array type without commas between its elements.
 const BOX_ARRAY: u32 = 1020;
@@ -87,23 +84,27 @@ impl Kind {
         if oid >= FIRST_UNFIXED {
             return None;
         }
-        let element = |scalar| {
-            Self::Array(Element {
-                scalar,
-                delimiter: if oid == BOX_ARRAY { b';' } else { b',' },
-            })
+        let name = match type_name::built_in(oid) {
+            None if NAMELESS_ARRAYS.contains(&oid) => "[]",
+            name => name.unwrap_or_default(),
         };
-        Some(match oid {
-            16 => Self::Bool,
-            114 | 3802 => Self::Json,
-            1114 | 1184 => Self::Timestamp,
-            1000 => element(Scalar::Bool),
-            199 | 3807 => element(Scalar::Json),
-            1115 | 1185 => element(Scalar::Timestamp),
-            // int2, int4, int8, float4, float8, numeric, oid
-            1005 | 1007 | 1016 | 1021 | 1022 | 1231 | 1028 => element(Scalar::Number),
-            _ if TEXT_ARRAYS.contains(&oid) => element(Scalar::Text),
-            _ => Self::Text,
+        let element = name.strip_suffix("[]").filter(|_| !VECTORS.contains(&oid));
+        let scalar = match element.unwrap_or(name) {
+            "bool" => Scalar::Bool,
+            "json" | "jsonb" => Scalar::Json,
+            "timestamp" | "timestamptz" => Scalar::Timestamp,
+            "int2" | "int4" | "int8" | "float4" | "float8" | "numeric" | "oid" => Scalar::Number,
+            _ => Scalar::Text,
+        };
+        if element.is_some() {
+            let delimiter = if oid == BOX_ARRAY { b';' } else { b',' };
+            return Some(Self::Array(Element { scalar, delimiter }));
+        }
+        Some(match scalar {
+            Scalar::Bool => Self::Bool,
+            Scalar::Json => Self::Json,
+            Scalar::Timestamp => Self::Timestamp,
+            Scalar::Number | Scalar::Text => Self::Text,
         })
     }
 }

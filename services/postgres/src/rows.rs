@@ -19,10 +19,8 @@ use crate::{
     large_rows::LargeRowPermit,
     scalar::Scalar,
     tsv,
+    type_name::TEXT,
 };
-
-/// The OID of the type `text`.
-const TEXT: u32 = 25;
 
 /// Column of a result.
 #[derive(Clone, Debug)]

@@ -12,7 +12,10 @@
 //! assert_eq!(Scalar::of(BIGINT, "9007199254740992"), Scalar::Text("9007199254740992"));
 //! ```
 
-use crate::tsv::is_json_number;
+use crate::{
+    tsv::is_json_number,
+    type_name::{BOOL, FLOAT4, FLOAT8, INT2, INT4, INT8, TIMESTAMP, TIMESTAMPTZ},
+};
 
 /// The largest integer that every JSON parser reads exactly (RFC 8259, section 6).
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
@@ -51,15 +54,6 @@ impl<'a> Scalar<'a> {
         }
     }
 }
-
-const BOOL: u32 = 16;
-const INT8: u32 = 20;
-const INT2: u32 = 21;
-const INT4: u32 = 23;
-const FLOAT4: u32 = 700;
-const FLOAT8: u32 = 701;
-const TIMESTAMP: u32 = 1114;
-const TIMESTAMPTZ: u32 = 1184;
 
 fn is_exact(number: &str) -> bool {
     let number = number.parse::<i64>();

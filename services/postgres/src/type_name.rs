@@ -1,6 +1,23 @@
 //! Short names of types, as people write them: `int8`, `timestamptz`, `text[]`.
+//!
+//! The crate `postgres-types` has the OIDs too, with the names of the catalogue (`_text`). It is not
+//! used because it brings `postgres-protocol`, a second implementation of the messages and of SCRAM,
+//! for a table that never changes.
 
 use std::borrow::Cow;
+
+pub(crate) const BOOL: u32 = 16;
+pub(crate) const BYTEA: u32 = 17;
+pub(crate) const INT8: u32 = 20;
+pub(crate) const INT2: u32 = 21;
+pub(crate) const INT4: u32 = 23;
+pub(crate) const TEXT: u32 = 25;
+pub(crate) const FLOAT4: u32 = 700;
+pub(crate) const FLOAT8: u32 = 701;
+pub(crate) const BYTEA_ARRAY: u32 = 1001;
+pub(crate) const TEXT_ARRAY: u32 = 1009;
+pub(crate) const TIMESTAMP: u32 = 1114;
+pub(crate) const TIMESTAMPTZ: u32 = 1184;
 
 /// The built-in types of values, by OID; these are the same in every installation.
 const BUILT_IN: &[(u32, &str)] = &[

@@ -5,6 +5,8 @@
 
 use bytes::{BufMut as _, BytesMut};
 
+use crate::type_name::{BYTEA, BYTEA_ARRAY, FLOAT8, INT8, TEXT, TEXT_ARRAY};
+
 /// Value for a placeholder. It is sent separately and is never part of the SQL text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -23,13 +25,6 @@ pub enum Value {
     /// NULL, of the type with this OID.
     Null(u32),
 }
-
-const BYTEA: u32 = 17;
-const INT8: u32 = 20;
-const TEXT: u32 = 25;
-const FLOAT8: u32 = 701;
-const BYTEA_ARRAY: u32 = 1001;
-const TEXT_ARRAY: u32 = 1009;
 
 pub(super) fn query(sql: &str, out: &mut BytesMut) {
     message(b'Q', out, |out| put_text(sql, out));
