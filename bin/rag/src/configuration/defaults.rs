@@ -4,8 +4,7 @@ use ziggurat_runtime::config::Section;
 
 use crate::configuration::{
     key_files::KeyFiles,
-    model::{Block, Headers, Role},
-    pipelines::needs_model,
+    model::{Block, Headers, Role, needs_model},
 };
 
 /// Default limit on documents in a prompt, in tokens.

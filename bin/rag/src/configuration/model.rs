@@ -119,6 +119,11 @@ impl Block {
     }
 }
 
+/// Returns whether a name of a model has to be configured.
+pub(super) fn needs_model(maker: ModelSource) -> bool {
+    matches!(maker, ModelSource::Provider(_))
+}
+
 /// Adds a problem if an attempt may take longer than the request that it is part of.
 pub(super) fn check_times(
     file: &Section<'_>,

@@ -15,7 +15,7 @@ use crate::configuration::{
     defaults::{Defaults, count},
     ingest::Ingest,
     key_files::KeyFiles,
-    model::{Block, Headers, Role, check_times},
+    model::{Block, Headers, Role, check_times, needs_model},
     rerank::Rerank,
     search,
     sync::SyncSettings,
@@ -281,11 +281,6 @@ impl Model {
             },
         })
     }
-}
-
-/// Returns whether a name of a model has to be configured.
-pub(super) fn needs_model(maker: ModelSource) -> bool {
-    matches!(maker, ModelSource::Provider(_))
 }
 
 /// Returns the time limits of a provider; zero counts as not set.
