@@ -20,9 +20,13 @@ fuzz_target!(|input: (&str, u8)| {
     let writable = Policy::writable().check(text);
     // Who may write may do all that who may not write may, and switches only add.
     assert!(read_only.is_err() || writable.is_ok(), "{writable:?}");
-    let switched = Policy::read_only().with_dangerous_functions(true).check(text);
+    let switched = Policy::read_only()
+        .with_dangerous_functions(true)
+        .check(text);
     assert!(read_only.is_err() || switched.is_ok(), "{switched:?}");
-    let open = Policy::writable().with_dangerous_functions(true).check(text);
+    let open = Policy::writable()
+        .with_dangerous_functions(true)
+        .check(text);
     assert_eq!(open == Err(Refusal::Nul), text.contains('\0'));
     if let Err(refusal) = read_only {
         assert!(refusal.to_string().starts_with("query rejected: "));

@@ -11,7 +11,9 @@ fuzz_target!(|text: &str| {
     let ends = tokens.iter().position(|token| *token == Token::Unclosed);
     assert!(ends.is_none_or(|at| at + 1 == tokens.len()), "{tokens:?}");
 
-    let ended = tokens.iter().position(|token| *token == Token::Symbol(b';'));
+    let ended = tokens
+        .iter()
+        .position(|token| *token == Token::Symbol(b';'));
     let goes_on = ended.is_some_and(|at| {
         let mut rest = tokens[at..].iter();
         rest.any(|token| *token != Token::Symbol(b';'))

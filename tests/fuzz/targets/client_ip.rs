@@ -13,7 +13,7 @@ use http::{HeaderValue, Request};
 use libfuzzer_sys::fuzz_target;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use ziggurat_layers::{
-    client_ip::{ClientIp, SetClientIpLayer, HopHeader, TrustedProxies},
+    client_ip::{ClientIp, HopHeader, SetClientIpLayer, TrustedProxies},
     rate_limit::Quota,
 };
 

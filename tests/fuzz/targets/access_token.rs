@@ -54,7 +54,7 @@ impl Fetch for Documents {
     }
 
     async fn sleep(&self, _: Duration) {
-        pending().await
+        pending::<()>().await;
     }
 }
 

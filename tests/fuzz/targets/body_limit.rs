@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::{Body, Frame};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Collected};
 use libfuzzer_sys::fuzz_target;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
@@ -49,7 +49,7 @@ fuzz_target!(|input: (Vec<Vec<u8>>, Vec<Vec<u8>>)| {
 
     let inner = service_fn(|request: Request<LimitedBody<Chunked>>| async {
         let read = request.into_body().collect().await;
-        let bytes = read.map(|body| body.to_bytes()).unwrap_or_default();
+        let bytes = read.map(Collected::to_bytes).unwrap_or_default();
         Ok::<_, Infallible>(Response::new(bytes))
     });
     let service = BodyLimitLayer::new(LIMIT as u64).layer(inner);

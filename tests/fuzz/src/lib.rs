@@ -1,0 +1,10 @@
+//! Checks the properties of every document and every message. The fuzz targets and a test with
+//! committed inputs share these functions.
+
+mod documents;
+mod mcp;
+
+pub use self::{
+    documents::{documents, docx},
+    mcp::{over_http, over_stdio},
+};
