@@ -35,8 +35,8 @@ pub(crate) struct Journal {
     buffer: Vec<u8>,
     second: line::Second,
     /// Position after them.
-    next: Position,
-    written: Position,
+    next: LastRecord,
+    written: LastRecord,
     /// Sequence number of the first line of the file.
     first: u64,
     /// Is true if the next line is the first of a process or of a file.
@@ -61,7 +61,7 @@ pub(crate) enum Output {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Position {
+struct LastRecord {
     seq: u64,
     link: Option<Hex>,
 }
@@ -76,7 +76,7 @@ impl Journal {
         instance: &str,
         found: &Found,
     ) -> Self {
-        let position = Position {
+        let position = LastRecord {
             seq: found.seq,
             link: found.link,
         };
@@ -177,7 +177,7 @@ impl Journal {
         members(&mut self.buffer);
         let before = self.next.link.as_ref();
         let link = line::end(&mut self.buffer, start, self.key.as_ref(), before);
-        self.next = Position {
+        self.next = LastRecord {
             seq,
             link: Some(link),
         };
@@ -359,7 +359,7 @@ impl Journal {
 
     /// Returns the position of the last line that was written.
     pub(crate) fn written(&self) -> Option<Mark> {
-        let Position { seq, link } = self.written;
+        let LastRecord { seq, link } = self.written;
         link.map(|link| Mark { seq, link })
     }
 

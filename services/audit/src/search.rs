@@ -94,7 +94,7 @@ pub enum ChainState {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Members {
-    caller: Caller,
+    caller: RecordedCaller,
     tool: String,
     method: String,
     database: String,
@@ -106,7 +106,7 @@ struct Members {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Caller {
+struct RecordedCaller {
     kind: String,
     name: String,
 }
@@ -255,7 +255,7 @@ impl<'a> Scan<'a> {
     fn fits(&self, members: &Members, at: Option<Timestamp>, line: &[u8]) -> bool {
         let search = self.search;
         let is_of = |wanted: &str, member: &str| wanted.is_empty() || wanted == member;
-        let Caller { kind, name } = &members.caller;
+        let RecordedCaller { kind, name } = &members.caller;
         // The end of a call repeats what stands in its `open` line.
         members.kind != "open"
             && search

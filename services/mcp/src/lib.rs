@@ -122,7 +122,7 @@ use ziggurat_layers::{
     sanitize::Sanitizer,
 };
 
-use crate::server::{encode::Encoders, future::State as CallState, method::Methods};
+use crate::server::{encode::Encoders, future::CallState, method::Methods};
 
 #[cfg(any(feature = "http", feature = "stdio"))]
 pub use self::server::{

@@ -50,12 +50,12 @@ pub enum Kind {
 /// Elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
-    pub(crate) scalar: Scalar,
+    pub(crate) scalar: ScalarKind,
     pub(crate) delimiter: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scalar {
+pub(crate) enum ScalarKind {
     Text,
     Bool,
     Timestamp,
@@ -90,21 +90,21 @@ impl Kind {
         };
         let element = name.strip_suffix("[]").filter(|_| !VECTORS.contains(&oid));
         let scalar = match element.unwrap_or(name) {
-            "bool" => Scalar::Bool,
-            "json" | "jsonb" => Scalar::Json,
-            "timestamp" | "timestamptz" => Scalar::Timestamp,
-            "int2" | "int4" | "int8" | "float4" | "float8" | "numeric" | "oid" => Scalar::Number,
-            _ => Scalar::Text,
+            "bool" => ScalarKind::Bool,
+            "json" | "jsonb" => ScalarKind::Json,
+            "timestamp" | "timestamptz" => ScalarKind::Timestamp,
+            "int2" | "int4" | "int8" | "float4" | "float8" | "numeric" | "oid" => ScalarKind::Number,
+            _ => ScalarKind::Text,
         };
         if element.is_some() {
             let delimiter = if oid == BOX_ARRAY { b';' } else { b',' };
             return Some(Self::Array(Element { scalar, delimiter }));
         }
         Some(match scalar {
-            Scalar::Bool => Self::Bool,
-            Scalar::Json => Self::Json,
-            Scalar::Timestamp => Self::Timestamp,
-            Scalar::Number | Scalar::Text => Self::Text,
+            ScalarKind::Bool => Self::Bool,
+            ScalarKind::Json => Self::Json,
+            ScalarKind::Timestamp => Self::Timestamp,
+            ScalarKind::Number | ScalarKind::Text => Self::Text,
         })
     }
 }
@@ -149,11 +149,11 @@ impl Catalogue {
         for found in types {
             let oid = found.text(0)?.parse().map_err(DriverError::value)?;
             let scalar = match found.text(1)? {
-                "B" => Some(Scalar::Bool),
-                "D" => Some(Scalar::Timestamp),
-                "N" => Some(Scalar::Number),
+                "B" => Some(ScalarKind::Bool),
+                "D" => Some(ScalarKind::Timestamp),
+                "N" => Some(ScalarKind::Number),
                 "" => None,
-                _ => Some(Scalar::Text),
+                _ => Some(ScalarKind::Text),
             };
             let delimiter = found.text(2)?.bytes().next().unwrap_or(b',');
             let kind = scalar.map_or(Kind::Text, |scalar| {

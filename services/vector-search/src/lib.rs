@@ -118,7 +118,7 @@ pub struct Neighbour {
 }
 
 /// A row, and the distance that the indexes have covered.
-struct Hit {
+struct Reached {
     row: Neighbour,
     /// Lower bound on the distance of rows that were not returned.
     reach: Option<f64>,
@@ -201,7 +201,7 @@ impl Nearest<'_> {
     }
 
     /// Returns the rows if they are provably the closest of the whole table.
-    fn proved_closest(&self, found: Vec<Hit>) -> Option<Vec<Neighbour>> {
+    fn proved_closest(&self, found: Vec<Reached>) -> Option<Vec<Neighbour>> {
         // If there are fewer rows, those without a vector follow, and they are not among the rows
         // found.
         let last = usize::try_from(self.rows).ok()?.checked_sub(1)?;
@@ -216,7 +216,7 @@ impl Nearest<'_> {
     }
 }
 
-async fn read(query: String, reach: u32, pool: &Pool) -> Result<Vec<Hit>, QueryError> {
+async fn read(query: String, reach: u32, pool: &Pool) -> Result<Vec<Reached>, QueryError> {
     let read_query = ReadOnlyQuery {
         name: "SELECT",
         before: Some(settings(reach)),
@@ -224,7 +224,7 @@ async fn read(query: String, reach: u32, pool: &Pool) -> Result<Vec<Hit>, QueryE
         values: Vec::new(),
     };
     let found = |row: &Row| {
-        Ok(Hit {
+        Ok(Reached {
             row: Neighbour {
                 id: text(row, 2)?,
                 distance: number(row, 0)?,
@@ -237,7 +237,7 @@ async fn read(query: String, reach: u32, pool: &Pool) -> Result<Vec<Hit>, QueryE
 }
 
 /// Sorts the rows, since an index may return rows of almost equal distance in any order.
-fn in_order(found: Vec<Hit>) -> Vec<Neighbour> {
+fn in_order(found: Vec<Reached>) -> Vec<Neighbour> {
     let mut rows: Vec<_> = found.into_iter().map(|found| found.row).collect();
     // The order of PostgreSQL: numbers first, then NaN and NULL.
     let distance = |row: &Neighbour| row.distance.unwrap_or(f64::NAN);

@@ -31,7 +31,7 @@ struct Extraction {
     outline: Outline,
     styles: Styles,
     /// The open paragraphs; one in a text box is within another.
-    paragraphs: Vec<Paragraph>,
+    paragraphs: Vec<WordParagraph>,
     /// Nesting depth of tables.
     tables: usize,
     /// True if the position is in the text of a paragraph.
@@ -43,7 +43,7 @@ struct Extraction {
 }
 
 #[derive(Default)]
-struct Paragraph {
+struct WordParagraph {
     text: String,
     level: Option<u8>,
     is_item: bool,
@@ -217,7 +217,7 @@ impl Extraction {
         let name = tag.name();
         match name.0 {
             "mc:Fallback" if !is_empty => self.hidden += 1,
-            "w:p" if !is_empty => self.paragraphs.push(Paragraph::default()),
+            "w:p" if !is_empty => self.paragraphs.push(WordParagraph::default()),
             "w:t" => self.in_text = !is_empty,
             "w:tab" => self.push(" "),
             "w:br" | "w:cr" => self.push("\n"),

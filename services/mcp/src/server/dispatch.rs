@@ -11,7 +11,7 @@ use crate::{
     record::{LogIds, Record},
     server::{
         encode::{Encoder, Fault},
-        future::State,
+        future::CallState,
         heartbeat::Heartbeat,
     },
     template::Placeholders,
@@ -26,14 +26,19 @@ impl Shared {
     }
 
     /// Starts to answer a call.
-    pub(crate) fn dispatch(&self, encoder: &Encoder, caller: Caller, call: Call) -> State {
+    pub(crate) fn dispatch(&self, encoder: &Encoder, caller: Caller, call: Call) -> CallState {
         let state = self.dispatched(encoder, caller, call);
-        state.unwrap_or_else(|fault| State::Ready(Some(Err(fault))))
+        state.unwrap_or_else(|fault| CallState::Ready(Some(Err(fault))))
     }
 
-    fn dispatched(&self, encoder: &Encoder, caller: Caller, call: Call) -> Result<State, Fault> {
+    fn dispatched(
+        &self,
+        encoder: &Encoder,
+        caller: Caller,
+        call: Call,
+    ) -> Result<CallState, Fault> {
         if call.is_notification() {
-            return Ok(State::result(Encoder::empty()));
+            return Ok(CallState::result(Encoder::empty()));
         }
         let revision = encoder.revision;
         let is_modern = revision.is_modern();
@@ -69,7 +74,7 @@ impl Shared {
                 let has_templates = encoder.is_negotiated;
                 let ids = LogIds::of(&caller);
                 return match self.resources.read(&uri, caller, has_templates) {
-                    Some(contents) => Ok(State::Reading { uri, ids, contents }),
+                    Some(contents) => Ok(CallState::Reading { uri, ids, contents }),
                     None => Err(Fault::UnknownResource(uri)),
                 };
             }
@@ -81,10 +86,10 @@ impl Shared {
             _ if encoder.is_negotiated => return Err(Fault::UnknownMethod),
             _ => return self.methods.answer(&caller, &call),
         };
-        Ok(State::result(result))
+        Ok(CallState::result(result))
     }
 
-    fn call_tool(&self, encoder: &Encoder, caller: Caller, call: Call) -> Result<State, Fault> {
+    fn call_tool(&self, encoder: &Encoder, caller: Caller, call: Call) -> Result<CallState, Fault> {
         let params = caller.params(&call);
         let name = params.name()?;
         let is_negotiated = encoder.is_negotiated;
@@ -136,7 +141,7 @@ impl Shared {
             caller,
             call,
         });
-        Ok(State::Calling {
+        Ok(CallState::Calling {
             record: Some(record),
             result,
             heartbeat,
@@ -172,7 +177,12 @@ impl Shared {
         Ok(Inputs::new(responses, state.transpose()?))
     }
 
-    fn get_prompt(&self, encoder: &Encoder, caller: &Caller, call: &Call) -> Result<State, Fault> {
+    fn get_prompt(
+        &self,
+        encoder: &Encoder,
+        caller: &Caller,
+        call: &Call,
+    ) -> Result<CallState, Fault> {
         let params = caller.params(call);
         let name = params.name()?;
         let prompts = &self.prompts;
@@ -195,14 +205,14 @@ impl Shared {
                 ask.check(caller.context().capabilities())
                     .map_err(Fault::MissingCapabilities)?;
                 let questions = ask.result(|state| self.signer.sign(state, caller, call));
-                return Ok(State::ready(encoder.questions(questions)));
+                return Ok(CallState::ready(encoder.questions(questions)));
             }
         }
         let rendered = prompt.render_with(&arguments, &inputs);
-        Ok(State::ready(encoder.prompt(&rendered)))
+        Ok(CallState::ready(encoder.prompt(&rendered)))
     }
 
-    fn complete(&self, encoder: &Encoder, caller: Caller, call: &Call) -> Result<State, Fault> {
+    fn complete(&self, encoder: &Encoder, caller: Caller, call: &Call) -> Result<CallState, Fault> {
         let Completion {
             subject,
             argument,
@@ -217,7 +227,7 @@ impl Shared {
                 let values = values
                     .flatten()
                     .ok_or_else(|| Fault::UnknownPrompt(prompts.unknown(&name, &caller)))?;
-                Ok(State::ready(encoder.completion(values)))
+                Ok(CallState::ready(encoder.completion(values)))
             }
             Subject::Resource { uri } => {
                 let is_seen = caller.sees(EntryKind::ResourceTemplate, &uri);
@@ -230,7 +240,7 @@ impl Shared {
                 let mut placeholders = Placeholders::from_iter(context.arguments);
                 placeholders.insert(argument.name.clone(), argument.value);
                 let values = entry.complete_for(argument.name, placeholders, caller);
-                Ok(State::Completing(values))
+                Ok(CallState::Completing(values))
             }
         }
     }

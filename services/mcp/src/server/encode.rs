@@ -107,9 +107,9 @@ impl Encoder {
             tail: &list_tail,
         };
         let capabilities = if is_negotiated {
-            Capabilities::of(revision, tools, resources, prompts)
+            ServerCapabilities::of(revision, tools, resources, prompts)
         } else {
-            Capabilities::exact()
+            ServerCapabilities::exact()
         };
         Self {
             revision,
@@ -184,7 +184,7 @@ struct Capability {}
 
 /// The capabilities of the server, without those that need a second connection.
 #[derive(Serialize)]
-struct Capabilities {
+struct ServerCapabilities {
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Capability>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,7 +195,7 @@ struct Capabilities {
     completions: Option<Capability>,
 }
 
-impl Capabilities {
+impl ServerCapabilities {
     /// Returns the capabilities that clients without negotiation have always read.
     fn exact() -> Self {
         Self {
@@ -224,7 +224,7 @@ fn initialization(
     revision: Revision,
     is_negotiated: bool,
     server: &ServerInfo,
-    capabilities: Capabilities,
+    capabilities: ServerCapabilities,
 ) -> Bytes {
     #[derive(Serialize)]
     struct Server<'a> {
@@ -240,7 +240,7 @@ fn initialization(
     #[serde(rename_all = "camelCase")]
     struct Initialized<'a> {
         protocol_version: &'static str,
-        capabilities: Capabilities,
+        capabilities: ServerCapabilities,
         server_info: Server<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         instructions: Option<&'a str>,
@@ -262,12 +262,12 @@ fn initialization(
     })
 }
 
-fn discovery(server: &ServerInfo, capabilities: Capabilities, tail: &str) -> Bytes {
+fn discovery(server: &ServerInfo, capabilities: ServerCapabilities, tail: &str) -> Bytes {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct DiscoverResult<'a> {
         supported_versions: [&'static str; 1],
-        capabilities: Capabilities,
+        capabilities: ServerCapabilities,
         #[serde(skip_serializing_if = "Option::is_none")]
         instructions: Option<&'a str>,
     }

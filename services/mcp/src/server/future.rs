@@ -30,7 +30,7 @@ use crate::{
 
 /// Response future of [`Mcp`](super::Mcp).
 pub struct ResponseFuture {
-    pub(crate) state: State,
+    pub(crate) state: CallState,
     /// Told about the end of the call.
     pub(crate) observed: Option<Box<dyn ObservedCall>>,
     pub(crate) encoder: Arc<Encoder>,
@@ -40,7 +40,7 @@ pub struct ResponseFuture {
 }
 
 /// Progress of a call.
-pub(crate) enum State {
+pub(crate) enum CallState {
     Ready(Option<Result<Reply<ResultBody>, Fault>>),
     /// Waiting for the observer.
     // Boxed: rare, and larger than the other states.
@@ -85,9 +85,9 @@ impl Future for ResponseFuture {
                 if cancelled.is_pending() {
                     ready!(Pin::new(&mut this.cut_off).poll(cx));
                 }
-                let is_tool = matches!(this.state, State::Calling { .. });
+                let is_tool = matches!(this.state, CallState::Calling { .. });
                 // Drops the call here, so that it is not detached either.
-                this.state = State::Ready(None);
+                this.state = CallState::Ready(None);
                 let fault = match cancelled {
                     Poll::Ready(reason) => Fault::NotAdmittedFor { reason, is_tool },
                     Poll::Pending => Fault::Tool(Failure::new("the server is shutting down")),
@@ -114,21 +114,21 @@ impl ResponseFuture {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(Reply<ResultBody>, End), Fault>> {
         let encoder = &*self.encoder;
-        if let State::Waiting(waiting) = &mut self.state {
+        if let CallState::Waiting(waiting) = &mut self.state {
             let admitted = ready!(waiting.admission.as_mut().poll(cx));
             let (caller, call) = waiting.call.take().expect("admitted once");
             self.state = match admitted {
                 Ok(()) => waiting.shared.clone().dispatch(encoder, caller, call),
                 Err(error) => {
                     let is_tool = call.method() == "tools/call";
-                    State::Ready(Some(Err(Fault::not_admitted(error, is_tool))))
+                    CallState::Ready(Some(Err(Fault::not_admitted(error, is_tool))))
                 }
             };
         }
         let reply = match &mut self.state {
-            State::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
-            State::Waiting(_) => return Poll::Pending,
-            State::Calling {
+            CallState::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
+            CallState::Waiting(_) => return Poll::Pending,
+            CallState::Calling {
                 record,
                 result,
                 heartbeat,
@@ -151,7 +151,7 @@ impl ResponseFuture {
                 let reply = encoder.tool_result(record.follow(result, &self.cut_off));
                 return Poll::Ready(reply.map(|reply| (reply, end)));
             }
-            State::Reading { uri, ids, contents } => match ready!(contents.as_mut().poll(cx)) {
+            CallState::Reading { uri, ids, contents } => match ready!(contents.as_mut().poll(cx)) {
                 Ok(Some(contents)) => Ok(encoder.contents(&contents)),
                 Ok(None) => Err(Fault::UnknownResource(mem::take(uri))),
                 Err(failure) => {
@@ -159,8 +159,10 @@ impl ResponseFuture {
                     Err(Fault::Resource(failure))
                 }
             },
-            State::Completing(values) => Ok(encoder.completion(ready!(values.as_mut().poll(cx)))),
-            State::Answering(result) => {
+            CallState::Completing(values) => {
+                Ok(encoder.completion(ready!(values.as_mut().poll(cx))))
+            }
+            CallState::Answering(result) => {
                 let result = ready!(result.as_mut().poll(cx));
                 Ok(Reply::stream(ResultBody::from(result)))
             }
@@ -171,8 +173,8 @@ impl ResponseFuture {
 
 impl Drop for ResponseFuture {
     fn drop(&mut self) {
-        let state = mem::replace(&mut self.state, State::Ready(None));
-        if let State::Calling {
+        let state = mem::replace(&mut self.state, CallState::Ready(None));
+        if let CallState::Calling {
             record: Some(mut record),
             result,
             detached: Some(detached),
@@ -193,9 +195,9 @@ impl fmt::Debug for ResponseFuture {
     }
 }
 
-// === impl State ===
+// === impl CallState ===
 
-impl State {
+impl CallState {
     pub(crate) fn waiting(
         admission: Admission,
         shared: &Arc<Shared>,

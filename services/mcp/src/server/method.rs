@@ -7,7 +7,7 @@ use ziggurat_layers::json_rpc::{Call, Error};
 
 use crate::{
     Caller,
-    server::{encode::Fault, future::State},
+    server::{encode::Fault, future::CallState},
 };
 
 /// Future of a [`Method`]: the result as JSON.
@@ -35,12 +35,12 @@ impl Methods {
         self.0.push((name, Arc::new(method)));
     }
 
-    pub(crate) fn answer(&self, caller: &Caller, call: &Call) -> Result<State, Fault> {
+    pub(crate) fn answer(&self, caller: &Caller, call: &Call) -> Result<CallState, Fault> {
         let mut methods = self.0.iter();
         let (_, method) = methods
             .find(|(name, _)| *name == call.method())
             .ok_or(Fault::UnknownMethod)?;
-        Ok(State::Answering(method.call(caller, call)?))
+        Ok(CallState::Answering(method.call(caller, call)?))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writes arrays as JSON.
 
 use crate::{
-    kind::{Element, Scalar},
+    kind::{Element, ScalarKind},
     tsv::{
         TextOutput, boolean,
         json::{Compact, JsonString},
@@ -61,7 +61,7 @@ fn write_element<'a>(out: &mut String, element: Element, text: &'a str) -> Optio
     let (value, behind) = text.split_at(end);
     if value.eq_ignore_ascii_case("null") {
         out.push_str("null");
-    } else if element.scalar == Scalar::Number && is_json_number(value) {
+    } else if element.scalar == ScalarKind::Number && is_json_number(value) {
         out.push_str(value);
     } else {
         out.push('"');
@@ -81,13 +81,13 @@ fn closing_quote(text: &str) -> Option<usize> {
 }
 
 /// Writes an element in which a backslash escapes the next character.
-fn put_quoted(out: &mut String, scalar: Scalar, text: &str) {
+fn put_quoted(out: &mut String, scalar: ScalarKind, text: &str) {
     if !text.contains('\\') {
         return put_scalar(out, scalar, text);
     }
     let mut string = JsonString(out);
     // No boolean, number or timestamp needs an escape.
-    if scalar == Scalar::Json {
+    if scalar == ScalarKind::Json {
         put_without_backslashes(&mut Compact::new(&mut string), text);
     } else {
         put_without_backslashes(&mut string, text);
@@ -106,13 +106,13 @@ fn put_without_backslashes(out: &mut impl TextOutput, text: &str) {
     out.put(rest);
 }
 
-fn put_scalar(out: &mut String, scalar: Scalar, text: &str) {
+fn put_scalar(out: &mut String, scalar: ScalarKind, text: &str) {
     let mut string = JsonString(out);
     match scalar {
-        Scalar::Bool => string.put(boolean(text)),
-        Scalar::Timestamp => put_timestamp(&mut string, text),
-        Scalar::Json => Compact::new(&mut string).put(text),
-        Scalar::Text | Scalar::Number => string.put(text),
+        ScalarKind::Bool => string.put(boolean(text)),
+        ScalarKind::Timestamp => put_timestamp(&mut string, text),
+        ScalarKind::Json => Compact::new(&mut string).put(text),
+        ScalarKind::Text | ScalarKind::Number => string.put(text),
     }
 }
 

@@ -26,7 +26,7 @@ const MAX_MATCHING: usize = 20;
 
 /// A way in which a word of the question can match, from the weakest to the best.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Match {
+enum MatchKind {
     #[default]
     None,
     /// The name is misspelt in the question.
@@ -60,7 +60,7 @@ struct Scores<'a> {
 #[derive(Clone, Copy, Debug)]
 struct MatchingWord {
     word: usize,
-    kind: Match,
+    kind: MatchKind,
     weight: f32,
 }
 
@@ -72,7 +72,7 @@ struct Score {
     whole: u32,
     parts: u8,
     /// The best match of the current word, and the number of matches.
-    current: Match,
+    current: MatchKind,
     count: u32,
 }
 
@@ -134,9 +134,9 @@ impl Ranking {
     }
 }
 
-// === impl Match ===
+// === impl MatchKind ===
 
-impl Match {
+impl MatchKind {
     /// Returns the match of an entry with a word that matches like this; `None` if the entry does
     /// not match, because parts of words count in names only.
     fn of(self, posting: Posting) -> Option<Self> {
@@ -196,26 +196,26 @@ impl<'a> Scores<'a> {
         for at in index.beginning(word) {
             let is_word = index.words().get(at).is_some_and(|known| **known == *word);
             let kind = if is_word {
-                Match::Part
+                MatchKind::Part
             } else {
-                Match::Beginning
+                MatchKind::Beginning
             };
             in_name |= self.post(at, kind);
         }
         if (is_only || !in_name) && letters >= LEAST_MIDDLE {
             let is_inside = |known: &str| known.contains(word) && !known.starts_with(word);
-            in_name |= self.post_all(Match::Middle, is_inside);
+            in_name |= self.post_all(MatchKind::Middle, is_inside);
         }
         if !in_name {
-            in_name = self.post_all(Match::Abbreviated, |known| is_abbreviation(known, word));
+            in_name = self.post_all(MatchKind::Abbreviated, |known| is_abbreviation(known, word));
         }
         if !in_name && self.touched.is_empty() && letters >= LEAST_MISSPELT {
-            self.post_all(Match::Misspelt, |known| is_one_edit(known, word));
+            self.post_all(MatchKind::Misspelt, |known| is_one_edit(known, word));
         }
         self.settle(first_word);
     }
 
-    fn post_all(&mut self, kind: Match, fits: impl Fn(&str) -> bool) -> bool {
+    fn post_all(&mut self, kind: MatchKind, fits: impl Fn(&str) -> bool) -> bool {
         let index = self.index;
         let mut in_name = false;
         for (at, word) in index.words().iter().enumerate() {
@@ -227,7 +227,7 @@ impl<'a> Scores<'a> {
     }
 
     /// Notes the entries that have a word of the index. Returns whether it is in a name of one.
-    fn post(&mut self, word: usize, kind: Match) -> bool {
+    fn post(&mut self, word: usize, kind: MatchKind) -> bool {
         let (entries, columns) = self.index.postings(word);
         let with_columns = self.entries.len() > self.index.top_level();
         let columns = if with_columns { columns } else { &[] };
@@ -237,7 +237,7 @@ impl<'a> Scores<'a> {
             let kind = kind.of(posting);
             let entry = self.entries.get_mut(posting.number());
             if let (Some(kind), Some(entry)) = (kind, entry) {
-                if entry.current == Match::None {
+                if entry.current == MatchKind::None {
                     self.touched
                         .push(u32::try_from(posting.number()).unwrap_or(u32::MAX));
                 }
@@ -273,11 +273,11 @@ impl<'a> Scores<'a> {
                 self.found.push(number);
             }
             entry.total += rounded(weight * (entry.current.score() + TEXT_SHARE * text));
-            if entry.current == Match::Part {
+            if entry.current == MatchKind::Part {
                 entry.whole += rounded(weight * WHOLE);
                 entry.parts += 1;
             }
-            (entry.current, entry.count) = (Match::None, 0);
+            (entry.current, entry.count) = (MatchKind::None, 0);
         }
     }
 

@@ -13,7 +13,7 @@ const QUESTION_WORDS: [&str; 33] = [
 const LONGEST: usize = 63;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharKind {
     Small,
     Capital,
     Digit,
@@ -25,20 +25,22 @@ enum Kind {
 /// Names are split where their writers begin a word: `order_items`, `orderItems`, `OrderItems2`.
 pub(super) fn each(text: &str, mut take: impl FnMut(&str)) {
     let mut word = String::new();
-    let mut before = Kind::Other;
+    let mut before = CharKind::Other;
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
-        let kind = Kind::of(c);
+        let kind = CharKind::of(c);
         let is_start = match (before, kind) {
             // The last capital of `HTTPServer` belongs to the next word.
-            (Kind::Capital, Kind::Capital) => rest.peek().is_some_and(|next| next.is_lowercase()),
-            (Kind::Capital, Kind::Small) => false,
+            (CharKind::Capital, CharKind::Capital) => {
+                rest.peek().is_some_and(|next| next.is_lowercase())
+            }
+            (CharKind::Capital, CharKind::Small) => false,
             (before, kind) => before != kind,
         };
         if is_start {
             finish(&mut word, &mut take);
         }
-        if kind != Kind::Other {
+        if kind != CharKind::Other {
             word.extend(c.to_lowercase());
         }
         before = kind;
@@ -90,9 +92,9 @@ fn make_singular(word: &mut String) {
     }
 }
 
-// === impl Kind ===
+// === impl CharKind ===
 
-impl Kind {
+impl CharKind {
     fn of(c: char) -> Self {
         if c.is_numeric() {
             Self::Digit

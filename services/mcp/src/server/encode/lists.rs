@@ -153,7 +153,7 @@ impl Format<'_> {
     pub(super) fn tools(&self, tools: &Tools, may_write: bool) -> Pages {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Tool<'a> {
+        struct ToolEntry<'a> {
             name: &'a str,
             #[serde(skip_serializing_if = "Option::is_none")]
             title: Option<&'a str>,
@@ -169,7 +169,7 @@ impl Format<'_> {
 
         let Self { revision, .. } = self;
         let encoded = |(tool, is_for_all): (&ToolDescriptor, bool)| {
-            let entry = Tool {
+            let entry = ToolEntry {
                 name: &tool.name,
                 title: self.title(tool.title.as_deref()),
                 description: tool.description(self.is_negotiated),
@@ -195,7 +195,7 @@ impl Format<'_> {
 
     pub(super) fn resources(&self, resources: &Resources) -> Pages {
         let entries = resources.descriptors().map(|resource| {
-            let entry = Resource {
+            let entry = ResourceEntry {
                 uri: Some(&resource.uri),
                 uri_template: None,
                 name: &resource.name,
@@ -214,7 +214,7 @@ impl Format<'_> {
         let entries = templates.map(|template| {
             let descriptor = &template.descriptor;
             let uri = descriptor.uri.as_str();
-            let entry = Resource {
+            let entry = ResourceEntry {
                 uri: None,
                 uri_template: Some(uri),
                 name: &descriptor.name,
@@ -229,17 +229,17 @@ impl Format<'_> {
 
     pub(super) fn prompts(&self, prompts: &Prompts) -> Pages {
         #[derive(Serialize)]
-        struct Prompt<'a> {
+        struct PromptEntry<'a> {
             name: &'a str,
             #[serde(skip_serializing_if = "Option::is_none")]
             title: Option<&'a str>,
             description: &'a str,
             #[serde(skip_serializing_if = "Vec::is_empty")]
-            arguments: Vec<Argument<'a>>,
+            arguments: Vec<ArgumentEntry<'a>>,
         }
 
         #[derive(Serialize)]
-        struct Argument<'a> {
+        struct ArgumentEntry<'a> {
             name: &'a str,
             description: &'a str,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -249,8 +249,8 @@ impl Format<'_> {
             kind: Option<&'static str>,
         }
 
-        fn argument(argument: &PromptArgument, is_negotiated: bool) -> Argument<'_> {
-            Argument {
+        fn argument(argument: &PromptArgument, is_negotiated: bool) -> ArgumentEntry<'_> {
+            ArgumentEntry {
                 name: &argument.name,
                 description: &argument.description,
                 required: argument.is_required.then_some(true),
@@ -259,7 +259,7 @@ impl Format<'_> {
         }
 
         let entries = prompts.descriptors().map(|prompt| {
-            let entry = Prompt {
+            let entry = PromptEntry {
                 name: &prompt.name,
                 title: self.title(prompt.title.as_deref()),
                 description: &prompt.description,
@@ -292,7 +292,7 @@ impl Format<'_> {
 /// A resource or a resource template.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Resource<'a> {
+struct ResourceEntry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
