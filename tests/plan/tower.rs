@@ -9,13 +9,22 @@ const SERVERS: [(&str, &str, usize); 3] = [
     ("platform", "ziggurat-platform", 1),
 ];
 
-/// A branch for each column: its server, its paths, the function that builds its layers if it has
-/// any, and its service.
-const BRANCHES: [(&str, &str, Option<&str>, &str); 4] = [
-    ("tools", "/mcp", Some("calls"), "tools"),
-    ("tools", "/api", Some("others"), "REST"),
-    ("rag", "/v1", None, "pipelines"),
-    ("platform", "/account/v1", Some("build"), "accounts"),
+/// A file, and a function in it that mounts layers.
+type Mounted = (&'static str, &'static str);
+
+/// A branch for each column: its paths, the functions that mount its layers, and its service.
+const BRANCHES: [(&str, &[Mounted], &str); 4] = [
+    ("/mcp", &[("bin/tools/src/stack.rs", "calls")], "tools"),
+    ("/api", &[("bin/tools/src/stack.rs", "others")], "REST"),
+    ("/v1", &[], "pipelines"),
+    (
+        "/account/v1",
+        &[
+            ("bin/platform/src/stack.rs", "build"),
+            ("services/account-service/src/lib.rs", "service"),
+        ],
+        "accounts",
+    ),
 ];
 
 const EDGE: &str = "services/http/src/edge.rs";
@@ -41,22 +50,25 @@ fn function<'a>(source: &'a str, name: &str) -> &'a str {
     rest.split("\n}\n").next().unwrap_or_default()
 }
 
-/// Returns the layers that a text mounts, from the outside in, as the fields or variables that hold
-/// them and their names.
-fn layers(text: &str) -> Vec<(&str, &str)> {
-    let layers = text.split(".layer(").skip(1).map(|layer| {
+/// Returns the layers that a function mounts, from the outside in, as the fields or variables that
+/// hold them and their names.
+fn layers(function: &str) -> Vec<(&str, &str)> {
+    let layers = function.split(".layer(");
+    let layers = layers.flat_map(|text| text.split(".route_layer("));
+    let layers = layers.skip(1).map(|layer| {
         let around = ["option_layer", "AroundLayer", "new", "self", ""];
         let mut words = layer.split(|c: char| !c.is_alphanumeric() && c != '_');
         let held = words.find(|word| !around.contains(word));
         let held = held.unwrap_or_default();
         let name = match held {
-            "bearer" => "Bearer",
+            "authentication" | "bearer" => "Bearer",
             "bodies" => "BodyLimit",
             "call" => "Call",
             "cors" => "Cors",
             "framing" => "JsonRpc",
             "headers" => "Headers",
             "hosts" => "Host",
+            "idempotency" => "Idempotency",
             "ids" => "RequestId",
             "limit" => "RateLimit",
             "log_request" => "Log",
@@ -70,7 +82,12 @@ fn layers(text: &str) -> Vec<(&str, &str)> {
         assert!(!name.is_empty(), "{held:?} is not in the picture yet");
         (held, name)
     });
-    layers.collect()
+    let mut layers: Vec<_> = layers.collect();
+    // The last layer of a router is the outermost.
+    if !function.contains("ServiceBuilder") {
+        layers.reverse();
+    }
+    layers
 }
 
 /// Returns whether the stack of a server has a part of the edge.
@@ -109,12 +126,11 @@ impl Picture {
 
 /// Draws the layers around each server, the edge of all servers, and the branches below it.
 fn draw() -> String {
-    let stack = |server| read(&format!("bin/{server}/src/stack.rs"));
     let mut picture = Picture {
         svg: String::new(),
         row: 0,
     };
-    let stacks = SERVERS.map(|(server, ..)| stack(server));
+    let stacks = SERVERS.map(|(server, ..)| read(&format!("bin/{server}/src/stack.rs")));
     // Layers around the edge of one server only.
     let mut column = 0;
     for ((_, name, columns), stack) in SERVERS.iter().zip(&stacks) {
@@ -145,15 +161,15 @@ fn draw() -> String {
     }
     let below = picture.row;
     let mut rows = below;
-    for (column, (server, path, name, service)) in BRANCHES.iter().enumerate() {
+    for (column, (paths, functions, service)) in BRANCHES.iter().enumerate() {
         picture.row = below;
-        picture.text(column, 1, "#888", path);
-        let stack = stack(server);
-        let build = name.map_or("", |name| function(&stack, name));
-        for (_, layer) in layers(build) {
-            picture.row += 1;
-            picture.cell(column, 1, MOUNTED);
-            picture.text(column, 1, "#000", layer);
+        picture.text(column, 1, "#888", paths);
+        for (file, name) in *functions {
+            for (_, layer) in layers(function(&read(file), name)) {
+                picture.row += 1;
+                picture.cell(column, 1, MOUNTED);
+                picture.text(column, 1, "#000", layer);
+            }
         }
         picture.row += 1;
         picture.cell(column, 1, SERVICE);

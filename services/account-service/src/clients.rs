@@ -96,12 +96,16 @@ async fn list(
 
 /// Creates a client
 #[utoipa::path(post, path = "/clients", tag = "clients", operation_id = "createClient",
+    params(("Idempotency-Key" = Option<String>, Header, description = "A name that the caller gives \
+        to this request, to send it again safely for an hour")),
     request_body = NewClient,
     responses(
         (status = 200, description = "The new client, with its secret", body = CreatedApiClient),
         (status = 400, description = "A field is missing or invalid, or the tenant has too many \
             clients"),
         (status = 403, description = "The caller has the role `reader`"),
+        (status = 409, description = "A request with this key still runs"),
+        (status = 422, description = "The key was used for another request"),
     ),
 )]
 async fn create(

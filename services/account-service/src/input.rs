@@ -28,7 +28,7 @@ pub(super) enum Kind {
 pub(super) struct Target(pub(super) Id);
 
 /// The caller and its role, as set by the authentication.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Authenticated {
     pub(super) principal: Principal,
     pub(super) role: Role,

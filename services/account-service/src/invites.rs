@@ -73,13 +73,16 @@ async fn list(
 ///
 /// For people, not for programs.
 #[utoipa::path(post, path = "/invites", tag = "invites", operation_id = "createInvite",
+    params(("Idempotency-Key" = Option<String>, Header, description = "A name that the caller gives \
+        to this request, to send it again safely for an hour")),
     request_body = NewInvite,
     responses(
         (status = 200, description = "The new invitation, with the token that accepts \
             it", body = NewlyInvited),
         (status = 400, description = "A field is missing or invalid"),
         (status = 409, description = "A person with this mail address is already invited or a \
-            member"),
+            member, or a request with this key still runs"),
+        (status = 422, description = "The key was used for another request"),
     ),
 )]
 async fn create(

@@ -40,6 +40,7 @@ mod fixture;
 #[cfg(feature = "test-support")]
 mod hooks;
 mod id;
+mod idempotency;
 mod input;
 mod invites;
 mod keys;
@@ -123,9 +124,12 @@ pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
     let (attempts, clock) = (options.attempts, &options.clock);
     let exchange = oauth::routes(store.clone(), tokens.clone(), attempts, clock);
     let document = Document::new("application/json", options.document);
+    // Within the authentication, because keys belong to a caller.
+    let created = clients::routes(store.clone())
+        .merge(invites::routes(store.clone()))
+        .layer(idempotency::layer());
     let known = [
-        clients::routes(store.clone()),
-        invites::routes(store.clone()),
+        created,
         memberships::routes(store.clone()),
         tenants::routes(store.clone()),
         users::routes(store.clone()),

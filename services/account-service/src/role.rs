@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::AccountError;
 
 /// The rights of a client in its tenant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Role {

@@ -39,7 +39,7 @@ struct Shared {
 }
 
 /// The subject of a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Principal {
     /// A client of a tenant.

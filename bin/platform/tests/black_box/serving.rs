@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use ziggurat_black_box::{Client, Program};
 
-use crate::support::{Home, request};
+use crate::support::{Home, Session, request};
 
 #[test]
 fn it_shuts_down_cleanly_on_a_signal() {
@@ -217,4 +217,39 @@ fn https_is_served_where_there_is_a_certificate() {
         home.replace(&home.file("cert.pem"), &made.cert.pem());
     });
     assert!(line.contains("INFO"), "{line}");
+}
+
+#[test]
+fn a_client_is_created_once_for_each_key_and_a_repeated_request_gets_its_secret() {
+    let home = Home::new();
+    let (_program, session, _) = home.started();
+    let create = |session: &Session, name: &str| {
+        let headers = "content-type: application/json\r\nidempotency-key: deploy-1\r\n";
+        let body = json!({"name": name, "description": "", "role": "admin"}).to_string();
+        let path = "/account/v1/clients";
+        session.client.send("POST", path, headers, &body)
+    };
+    let count = || session.get("/clients").json().as_array().map(Vec::len);
+    let first = create(&session, "ci");
+    assert_eq!(
+        (first.status, first.header("idempotent-replayed")),
+        (200, None)
+    );
+    let again = create(&session, "ci");
+    assert_eq!((again.status, &again.body), (200, &first.body));
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_ne!(again.header("x-request-id"), first.header("x-request-id"));
+    assert_eq!(count(), Some(2));
+
+    let other = create(&session, "deploy");
+    let words = "This Idempotency-Key was used for another request";
+    assert_eq!(
+        (other.status, other.json()["message"].as_str()),
+        (422, Some(words))
+    );
+    // The key of another caller is another key.
+    let made = first.json();
+    let second = Session::of(&session.client, &made["auth0_id"], &made["auth0_secret"]);
+    assert_eq!(create(&second, "ci").header("idempotent-replayed"), None);
+    assert_eq!(count(), Some(3));
 }

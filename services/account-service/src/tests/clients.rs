@@ -324,3 +324,44 @@ async fn a_tenant_is_renamed() {
         }
     }
 }
+
+/// Makes a client with the token and the key of a caller.
+async fn make_with_key(setup: &TestService, token: &str, key: &str, name: &str) -> Answer {
+    let body = json!({"name": name, "description": "d", "role": "admin"}).to_string();
+    let request = Request::post("/account/v1/clients")
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json")
+        .header("idempotency-key", key);
+    let request = request.body(Body::from(body));
+    setup.ask(request.expect("valid parts")).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_made_once_for_each_key_of_a_caller() {
+    let setup = TestService::on_a_file().await;
+    let first = make_with_key(&setup, &setup.token, "k-1", "ci").await;
+    assert_eq!(first.status, 200, "{first:?}");
+    assert_eq!(first.headers.get("idempotent-replayed"), None);
+    let again = make_with_key(&setup, &setup.token, "k-1", "ci").await;
+    assert_eq!((again.status, &again.body), (first.status, &first.body));
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert_eq!(again.headers["cache-control"], "no-store");
+    let count = async || setup.get("/clients").await.json().as_array().map(Vec::len);
+    assert_eq!(count().await, Some(2));
+
+    let other = make_with_key(&setup, &setup.token, "k-1", "other").await;
+    assert_eq!(
+        (other.status.as_u16(), &other.json()["code"]),
+        (422, &json!(422))
+    );
+    assert_eq!(count().await, Some(2));
+    let made = first.json();
+    let pair = ["auth0_id", "auth0_secret"].map(|name| made[name].as_str().expect("a text"));
+    let token = setup.sign_in(&pair.map(str::to_owned).into()).await;
+    let own = make_with_key(&setup, &token, "k-1", "ci").await;
+    assert_eq!(own.headers.get("idempotent-replayed"), None);
+    assert_eq!(count().await, Some(3));
+    make(&setup, "ci").await;
+    make(&setup, "ci").await;
+    assert_eq!(count().await, Some(5));
+}
