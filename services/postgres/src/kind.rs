@@ -93,7 +93,9 @@ impl Kind {
             "bool" => ScalarKind::Bool,
             "json" | "jsonb" => ScalarKind::Json,
             "timestamp" | "timestamptz" => ScalarKind::Timestamp,
-            "int2" | "int4" | "int8" | "float4" | "float8" | "numeric" | "oid" => ScalarKind::Number,
+            "int2" | "int4" | "int8" | "float4" | "float8" | "numeric" | "oid" => {
+                ScalarKind::Number
+            }
             _ => ScalarKind::Text,
         };
         if element.is_some() {
