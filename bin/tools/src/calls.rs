@@ -17,7 +17,7 @@ use ziggurat_layers::{json_rpc, sanitize::RequestId};
 use ziggurat_mcp::{self as mcp, LogFields, Mcp, ObservedCall, Observer, Recorded};
 use ziggurat_sql_tools::SqlTools;
 use ziggurat_telemetry::traces::Incoming;
-use ziggurat_tokens::LocalCaller;
+use ziggurat_tokens::{Local, LocalCaller};
 
 use crate::{
     access::ToolAccess,
@@ -102,6 +102,25 @@ impl DeclaredTool {
 // === impl McpDoor ===
 
 impl McpDoor {
+    /// Returns the allowance of a caller, if it has limits.
+    fn allowance(&self, caller: &mcp::Caller, local: &Local) -> Option<Arc<Allowance>> {
+        if !self.limits.is_on() {
+            return None;
+        }
+        // Over HTTP it is given, unless a reload has added limits since the request was admitted.
+        let given: Option<&Arc<Allowance>> = caller.extension();
+        given.cloned().or_else(|| {
+            let who = Caller::new(caller.extension()).with_local(local);
+            who.allowance(&self.limits)
+        })
+    }
+
+    /// Returns the tool that a call names, if it declares something.
+    fn declared(&self, method: Option<&str>, subject: Option<&str>) -> Option<&DeclaredTool> {
+        let name = subject.filter(|_| method == Some(METHODS[0]))?;
+        self.declared.iter().find(|tool| tool.name == name)
+    }
+
     /// Begins a call.
     fn call(
         &self,
@@ -229,22 +248,18 @@ impl Observer for McpDoor {
         caller: &mut mcp::Caller,
     ) -> Option<Box<dyn ObservedCall>> {
         let local = self.local.get();
-        // Over HTTP it is given, unless a reload has added limits since the request was admitted.
-        let given: Option<&Arc<Allowance>> = caller.extension();
-        let allowance = given.cloned().or_else(|| {
-            let who = Caller::new(caller.extension()).with_local(&local);
-            who.allowance(&self.limits)
-        });
-        let subject = caller.subject(call);
+        let allowance = self.allowance(caller, &local);
         let method = METHODS.into_iter().find(|method| *method == call.method());
+        if method.is_none() && !self.calls.observes(allowance.is_some(), false) {
+            return None;
+        }
+        let subject = caller.subject(call);
         let subject = subject.as_deref();
-        let is_tool = method == Some(METHODS[0]);
-        let mut tools = self.declared.iter().filter(|_| is_tool);
         let message = Message {
             call,
             method,
             subject,
-            tool: tools.find(|tool| Some(&*tool.name) == subject),
+            tool: self.declared(method, subject),
             is_stdio: caller.extension::<OverStdio>().is_some(),
         };
         let has_statements = message.followed().is_some();

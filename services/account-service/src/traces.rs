@@ -3,10 +3,13 @@
 use std::borrow::Cow;
 
 use axum::Router;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response};
 use ziggurat_http::AroundLayer;
 use ziggurat_layers::sanitize::TraceId;
-use ziggurat_telemetry::traces::{Incoming, ServerSpan, Tracer, Transport};
+use ziggurat_telemetry::{
+    Verdict,
+    traces::{Incoming, ServerSpan, Tracer, Transport},
+};
 
 /// Methods that may be in the name of a span. Any other word is made up by a client.
 const METHODS: [Method; 7] = [
@@ -66,23 +69,11 @@ fn end<B>(mut span: ServerSpan, mut response: Response<B>) -> Response<B> {
             .extensions_mut()
             .insert(TraceId::new(id.to_string()));
     }
-    span.set_verdict(verdict(status));
+    span.set_verdict(Verdict::of(status).as_str());
     if status.is_server_error() {
         span.set_error(status.as_str());
     }
     response
-}
-
-/// Returns the end of a request in the words of the audit trail.
-fn verdict(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "denied",
-        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => "unknown",
-        StatusCode::TOO_MANY_REQUESTS => "limited",
-        status if status.is_server_error() => "failed",
-        status if status.is_client_error() => "refused",
-        _ => "ok",
-    }
 }
 
 #[cfg(test)]

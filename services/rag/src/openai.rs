@@ -19,7 +19,7 @@ use http::{Extensions, Request};
 use serde::Serialize;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use utoipa::ToSchema;
-use ziggurat_calls::{Caller, limits::Allowance};
+use ziggurat_calls::{Caller, http::add_trace_id, limits::Allowance};
 use ziggurat_http::Payload;
 use ziggurat_layers::body_limit::LimitedBody;
 
@@ -228,7 +228,7 @@ impl Chat {
         let model = read.as_ref().map_or("", |(model, _)| model.as_str());
         let mut question = self.begin(head, model);
         question.hold_body(&parts.extensions);
-        let trace_id = question.trace_id();
+        let call = question.call().clone();
         let admitted: Result<_, ChatRefusal> = async {
             let (model, request) = read?;
             let found = self.pipelines.find(&model, head.extensions());
@@ -249,8 +249,9 @@ impl Chat {
                 return Err(refusal);
             }
         };
-        let response = self.answer(pipeline, chat, version, question).await?;
-        Ok(query::with_trace_id(response, trace_id))
+        let mut response = self.answer(pipeline, chat, version, question).await?;
+        add_trace_id(&mut response, &call);
+        Ok(response)
     }
 
     async fn answer(

@@ -11,8 +11,8 @@ use http::{HeaderMap, StatusCode, Version, header};
 use percent_encoding::percent_decode_str;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use ziggurat_audit::Verdict;
-use ziggurat_calls::Caller;
-use ziggurat_layers::{body_limit::LimitedBody, reject::Rejection, sanitize::TraceId};
+use ziggurat_calls::{Caller, http::add_trace_id};
+use ziggurat_layers::{body_limit::LimitedBody, reject::Rejection};
 use ziggurat_llm::Deadline;
 use ziggurat_serve::{is_json, sse::EventStream};
 
@@ -78,10 +78,12 @@ pub(super) async fn query(
             let name = name(request.uri().path());
             let question =
                 Question::to_pipeline(&options.calls, &request, &name, allowance.clone());
-            let trace_id = question.trace_id();
+            let call = question.call().clone();
             drop(name);
             let response = ask(&pipelines, request, &options, question).await;
-            with_trace_id(response.into_response(), trace_id)
+            let mut response = response.into_response();
+            add_trace_id(&mut response, &call);
+            response
         }
         Err(refused) => refused.into_response(),
     };
@@ -114,14 +116,6 @@ async fn ask(
         .await
         // The limit has refused a question that is still here.
         .inspect(|response| question.refuse(response.status()))
-}
-
-/// Adds the id of a trace for the log.
-pub(super) fn with_trace_id(mut response: Response, trace_id: Option<TraceId>) -> Response {
-    if let Some(trace_id) = trace_id {
-        response.extensions_mut().insert(trace_id);
-    }
-    response
 }
 
 /// Reads a question and answers it.

@@ -81,11 +81,17 @@ impl<C: Clock + Calendar + Clone> Limits<C> {
         self.current.is_on.store(is_on, Ordering::Release);
     }
 
+    /// Returns whether a caller has a limit.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.current.is_on.load(Ordering::Acquire)
+    }
+
     /// Returns the allowance of a caller, for one call; `None` if the caller has no limits.
     #[must_use]
     pub fn of(&self, caller: &CallerId<'_>) -> Option<Allowance<C>> {
         let Self { current, counted } = self;
-        if !current.is_on.load(Ordering::Acquire) {
+        if !self.is_on() {
             return None;
         }
         let settings = current.settings.load();
