@@ -2,7 +2,7 @@
 //!
 //! A program [begins](Activity::begin) each call that may run statements. The parts that run one get
 //! its [`CallEntry`] and note there what the statement is doing; the program
-//! [polls](FollowedCall::poll_cancelled) for a cancellation, and drops the work of the call then, as
+//! [polls](CallEntry::poll_cancelled) for a cancellation, and drops the work of the call then, as
 //! it does when a client hangs up. [`routes`] serve the list.
 //!
 //! ```
