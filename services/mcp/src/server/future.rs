@@ -28,7 +28,7 @@ use crate::{
     tool::ToolFuture,
 };
 
-/// Response future of [`Mcp`](super::Mcp).
+/// Response future of [`Mcp`](crate::Mcp).
 pub struct ResponseFuture {
     pub(crate) state: CallState,
     /// Told about the end of the call.
