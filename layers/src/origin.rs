@@ -43,8 +43,7 @@
 //! # Deployment
 //!
 //! The layer answers no preflights and adds no CORS headers. For pages that read responses, put the
-//! `CorsLayer` of `tower-http` with the same origins inside of this layer. If that layer should answer
-//! the preflights of all pages, use [`Origins::with_options`]. Put
+//! `CorsLayer` of `tower-http` with the same origins inside of this layer. Put
 //! [`HostLayer`](crate::host::HostLayer) outside of both: a page of a name that was made to resolve
 //! to this server has the server's own origin.
 

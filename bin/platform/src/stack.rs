@@ -72,7 +72,8 @@ pub(crate) fn build(
         // Clients are programs, so only pages of this machine and of the service itself are allowed.
         origins: Some(Origins::loopback().with_own(&hosts)),
         hosts,
-        cors: None,
+        pages: None,
+        preflight: None,
         session: None::<Absent>,
         // The service checks tokens itself.
         bearer: None::<BearerLayer<Hashed<()>>>,

@@ -72,7 +72,8 @@ pub(crate) fn build(
         rate_limit: server.rate_limit,
         origins: origins(server, &hosts),
         hosts,
-        cors: server.cors.as_ref().map(CorsLayer::listed),
+        pages: pages(server),
+        preflight: None,
         session: None::<Absent>,
         bearer,
         // The service limits callers itself, and the body, after it has found the pipeline.
@@ -111,13 +112,21 @@ fn routes(server: &Server, app: &App, auth: Option<&Authentication>, options: Op
     rag::service(app.pipelines.clone(), options).merge(routes)
 }
 
+/// Returns the pages that may read all responses.
+fn pages(server: &Server) -> Option<CorsLayer> {
+    let pages = CorsLayer::listed(server.cors.as_ref()?);
+    Some(match server.auth {
+        Some(_) => pages.with_tokens(),
+        None => pages,
+    })
+}
+
 /// Returns the origins of the pages that may use the server: the listed ones, or this machine, and
 /// the server itself; `None` if all may.
 fn origins(server: &Server, hosts: &Hosts) -> Option<Origins> {
     let origins = match &server.cors {
         Some(listed) if listed.iter().any(|origin| origin == "*") => return None,
-        // Every `OPTIONS` request is answered.
-        Some(listed) => Origins::exactly(listed).with_options(),
+        Some(listed) => Origins::exactly(listed),
         None => Origins::loopback(),
     };
     Some(origins.with_own(hosts))

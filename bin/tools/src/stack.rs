@@ -109,7 +109,8 @@ pub(crate) fn build(
         rate_limit: http.rate_limit,
         hosts,
         origins: Some(origins),
-        cors: Some(CorsLayer::admitted()),
+        pages: None,
+        preflight: Some(CorsLayer::admitted()),
         session: console.map(|console| move |request: &mut Request<_>| console.admit(request)),
         bearer: bearer.map(|bearer| with_open_paths(bearer, has_console)),
         // Limits callers by their identity, and what they see.

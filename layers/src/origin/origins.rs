@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use http::{HeaderValue, Method, Request, header};
+use http::{HeaderValue, Request, header};
 
 use crate::host::{Hosts, LOOPBACK};
 
@@ -28,8 +28,6 @@ pub struct Origins {
     /// Origins that are allowed besides.
     more: Arc<[ListedOrigin]>,
     own: Option<OwnPages>,
-    /// True if `OPTIONS` requests are let through, of whatever origin.
-    has_options: bool,
 }
 
 /// Error for a text in a list that is not an origin.
@@ -176,38 +174,16 @@ impl Origins {
         Self { own, ..self }
     }
 
-    /// Lets `OPTIONS` requests of every origin through, for a CORS layer that answers all of them.
-    /// The answer does not allow such a page anything.
-    ///
-    /// ```
-    /// use ziggurat_layers::origin::Origins;
-    ///
-    /// let origins = Origins::listed(["https://app.example"])?.with_options();
-    /// # let _ = origins;
-    /// # Ok::<_, ziggurat_layers::origin::InvalidOrigin>(())
-    /// ```
-    pub fn with_options(self) -> Self {
-        let has_options = true;
-        Self {
-            has_options,
-            ..self
-        }
-    }
-
     fn new(allowed: Allowed) -> Self {
         Self {
             allowed,
             more: Arc::default(),
             own: None,
-            has_options: false,
         }
     }
 
     /// Returns whether pages of `origin` may use the server; the request comes from there.
     pub(super) fn admit<B>(&self, origin: &HeaderValue, request: &Request<B>) -> bool {
-        if self.has_options && request.method() == Method::OPTIONS {
-            return true;
-        }
         if let Allowed::Exactly(listed) = &self.allowed
             && listed.contains(origin)
         {

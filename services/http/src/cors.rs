@@ -8,12 +8,18 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
+
+/// Methods and headers of the API of pipelines.
+const LISTED_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
+const LISTED_HEADERS: HeaderValue = HeaderValue::from_static("Content-Type, Accept");
+const LISTED_HEADERS_AND_TOKEN: HeaderValue =
+    HeaderValue::from_static("Authorization, Content-Type, Accept");
 
 /// Headers that every client of these APIs may send.
 const HEADERS: &str = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID";
@@ -30,8 +36,8 @@ const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
 
 /// Answers preflights, and tells browsers which pages may read the responses.
 ///
-/// It belongs inside of an [`OriginLayer`](ziggurat_layers::origin::OriginLayer), which refuses
-/// pages of other origins. Tokens are sent by scripts and not by the browser, so credentials are
+/// [`admitted`](Self::admitted) belongs inside of an
+/// [`OriginLayer`](ziggurat_layers::origin::OriginLayer), which refuses pages of other origins. Tokens are sent by scripts and not by the browser, so credentials are
 /// never allowed. `tower-http` has a layer of this name, but it answers every `OPTIONS` request, and
 /// allows either fixed headers or all.
 ///
@@ -60,13 +66,15 @@ const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
 #[must_use]
 pub struct CorsLayer {
     readers: Readers,
+    /// Headers that pages may send, if each response says so and not preflights only.
+    fixed: Option<HeaderValue>,
 }
 
 /// Service made by [`CorsLayer`].
 #[derive(Clone, Debug)]
 pub struct Cors<S> {
     inner: S,
-    readers: Readers,
+    settings: CorsLayer,
 }
 
 /// The pages that may read responses.
@@ -87,6 +95,7 @@ pin_project! {
         reader: Option<HeaderValue>,
         // True if another origin gets another response.
         varies: bool,
+        fixed: Option<HeaderValue>,
     }
 }
 
@@ -105,11 +114,13 @@ impl CorsLayer {
     /// preflights go to the service.
     pub fn admitted() -> Self {
         let readers = Readers::Admitted;
-        Self { readers }
+        let fixed = None;
+        Self { readers, fixed }
     }
 
     /// Lets the pages of exactly these origins read, as browsers spell them, or all pages if `*` is
-    /// among them. Every `OPTIONS` request is answered.
+    /// among them. Every `OPTIONS` request is answered, and every response tells the methods and
+    /// headers that pages may use.
     ///
     /// A text that no header can hold is never the origin of a browser and is ignored.
     pub fn listed(origins: impl IntoIterator<Item: AsRef<str>>) -> Self {
@@ -121,7 +132,14 @@ impl CorsLayer {
         } else {
             Readers::Listed(listed)
         };
-        Self { readers }
+        let fixed = Some(LISTED_HEADERS);
+        Self { readers, fixed }
+    }
+
+    /// Lets the requests of listed pages also have a token.
+    pub fn with_tokens(self) -> Self {
+        let fixed = Some(LISTED_HEADERS_AND_TOKEN);
+        Self { fixed, ..self }
     }
 }
 
@@ -129,8 +147,8 @@ impl<S> Layer<S> for CorsLayer {
     type Service = Cors<S>;
 
     fn layer(&self, inner: S) -> Cors<S> {
-        let readers = self.readers.clone();
-        Cors { inner, readers }
+        let settings = self.clone();
+        Cors { inner, settings }
     }
 }
 
@@ -172,9 +190,11 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let reader = self.readers.reader(request.headers());
-        let varies = !matches!(self.readers, Readers::All);
-        let state = if self.readers.answer(&request) {
+        let CorsLayer { readers, fixed } = &self.settings;
+        let reader = readers.reader(request.headers());
+        let varies = !matches!(readers, Readers::All);
+        let fixed = fixed.clone();
+        let state = if readers.answer(&request) {
             let allowed_headers = allowed_headers(request.headers());
             State::Preflight { allowed_headers }
         } else {
@@ -185,6 +205,7 @@ where
             state,
             reader,
             varies,
+            fixed,
         }
     }
 }
@@ -203,7 +224,7 @@ where
         let mut response = match this.state.project() {
             StateProj::Serving { response } => {
                 let mut response = ready!(response.poll(cx))?;
-                if this.reader.is_some() {
+                if this.reader.is_some() && this.fixed.is_none() {
                     let headers = response.headers_mut();
                     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
                 }
@@ -212,15 +233,9 @@ where
             StateProj::Preflight { allowed_headers } => {
                 let mut response = Response::new(B::from(Bytes::new()));
                 *response.status_mut() = StatusCode::NO_CONTENT;
-                if this.reader.is_some() {
-                    response.headers_mut().extend([
-                        (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
-                        (
-                            header::ACCESS_CONTROL_ALLOW_HEADERS,
-                            allowed_headers.clone(),
-                        ),
-                        (header::ACCESS_CONTROL_MAX_AGE, MAX_AGE),
-                    ]);
+                if this.reader.is_some() && this.fixed.is_none() {
+                    let allowed = allowed_headers.clone();
+                    response.headers_mut().extend(answer(METHODS, allowed));
                 }
                 response
             }
@@ -228,6 +243,9 @@ where
         let headers = response.headers_mut();
         if let Some(reader) = this.reader.take() {
             headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, reader);
+            if let Some(fixed) = this.fixed.take() {
+                headers.extend(answer(LISTED_METHODS, fixed));
+            }
         }
         // Set without an origin, too: caches must keep the two responses apart.
         if *this.varies {
@@ -241,6 +259,15 @@ impl<F> fmt::Debug for ResponseFuture<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
+}
+
+/// Returns the headers that tell the methods and headers that pages may use.
+fn answer(methods: HeaderValue, headers: HeaderValue) -> [(HeaderName, HeaderValue); 3] {
+    [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, methods),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, headers),
+        (header::ACCESS_CONTROL_MAX_AGE, MAX_AGE),
+    ]
 }
 
 /// Returns the headers that are always allowed, and the requested headers that are parameters.
@@ -399,9 +426,9 @@ mod tests {
             let allowed = all(&response, "access-control-allow-origin");
             assert_eq!(allowed, Vec::from_iter(expected), "{case}");
             assert_eq!(all(&response, "vary"), vary, "{case}");
-            let exposed = all(&response, "access-control-expose-headers");
-            let challenge = expected.map(|_| "WWW-Authenticate");
-            assert_eq!(exposed, Vec::from_iter(challenge), "{case}");
+            let headers = all(&response, "access-control-allow-headers");
+            let listed = expected.map(|_| "Content-Type, Accept");
+            assert_eq!(headers, Vec::from_iter(listed), "{case}");
         }
     }
 
@@ -413,11 +440,8 @@ mod tests {
             assert_eq!(response.body(), "", "{origin:?}");
             for (name, value) in [
                 ("access-control-allow-origin", LISTED),
-                (
-                    "access-control-allow-methods",
-                    METHODS.to_str().expect("text"),
-                ),
-                ("access-control-allow-headers", HEADERS),
+                ("access-control-allow-methods", "GET, POST, OPTIONS"),
+                ("access-control-allow-headers", "Content-Type, Accept"),
                 ("access-control-max-age", "86400"),
             ] {
                 let expected = is_allowed.then_some(value);

@@ -54,8 +54,11 @@ pub struct Edge<R, F, N, V, C> {
     pub hosts: Hosts,
     /// Origins of the pages that may use the server.
     pub origins: Option<Origins>,
-    /// Answers preflights, and tells which pages may read responses.
-    pub cors: Option<CorsLayer>,
+    /// Tells which pages may read all responses, refusals and faults included, and answers every
+    /// `OPTIONS` request.
+    pub pages: Option<CorsLayer>,
+    /// Answers preflights of the pages that are admitted, which may read the responses.
+    pub preflight: Option<CorsLayer>,
     /// Gives the requests of a console the token of their session.
     pub session: Option<N>,
     /// Demands a token.
@@ -102,6 +105,8 @@ impl<R, F, N, V, C> Edge<R, F, N, V, C> {
             .layer(headers(self.is_encrypted))
             // Outside of whatever logs or records the id.
             .layer(option_layer(ids))
+            // Outside of the layers that refuse requests: pages can read refusals, too.
+            .layer(option_layer(self.pages))
             // Replaces the details of every fault below by one fixed sentence.
             .layer(
                 SanitizeLayer::new()
@@ -124,7 +129,7 @@ impl<R, F, N, V, C> Edge<R, F, N, V, C> {
                 origins.map(|it| it.with_render(refusal("origin"))),
             ))
             // Before authentication, because a preflight has no token.
-            .layer(option_layer(self.cors))
+            .layer(option_layer(self.preflight))
             // Before authentication, because the token of a page of the console is in two halves.
             .layer(option_layer(self.session.map(AdmitLayer::new)))
             // Before the body is read: a client without a token never learns the limit.
@@ -182,7 +187,8 @@ mod tests {
             rate_limit: Some(request_limit.parse().expect("a quota")),
             hosts: Hosts::loopback(),
             origins: Some(Origins::loopback()),
-            cors: Some(CorsLayer::admitted()),
+            pages: None,
+            preflight: Some(CorsLayer::admitted()),
             session: Some(|request: &mut Request<_>| {
                 if let Some(token) = request.headers_mut().remove(header::COOKIE) {
                     request.headers_mut().insert(header::AUTHORIZATION, token);
