@@ -23,9 +23,10 @@ CALL_TYPES = (
 ).split()
 CALL_CRATES = re.compile(r"^(bin/(tools|rag|platform)|services/(answers|query-api|rag|calls|account-service))/src/")
 
+# Not the extensions of files, formats and spans of logs.
 LOOKUP = re.compile(
-    r"extensions\(\)\s*\.(?:get|remove)\b|extensions_mut\(\)\s*\.(?:get\w*|insert|remove)\b"
-    r"|\.extension(?:::<[^>]*>)?\(|\.set_extension\(|\bExtension\("
+    r"(?<!span\.)extensions\(\)\s*\.(?:get|remove)\b|extensions_mut\(\)\s*\.(?:get\w*|insert|remove)\b"
+    r"|(?<!path)(?<!name)(?<!format)(?<!ranking)\.extension(?:::<[^>]*>)?\(|\.set_extension\(|\bExtension\("
 )
 PATTERNS = {
     "that of, those of": r"\b(?:that|those) of\b",
