@@ -61,7 +61,7 @@ function StepChart({ rows, kind }: { rows: GridRows; kind: ChartKind }) {
 
 function StepTable({ step, rows: { columns, rows }, name }: { step: Step; rows: Rows; name: string }) {
   return (
-    <div class="cells ask-table" tabIndex={0} role="region" aria-label={name}>
+    <div class="ask-table" tabIndex={0} role="region" aria-label={name}>
       <table>
         <thead>
           <tr>

@@ -82,7 +82,7 @@ function tableOf(result: Record<string, unknown> | undefined, words: string): Ro
 }
 
 const Scroll = ({ children }: { children: ComponentChildren }) => (
-  <div class="cells tool-table" tabIndex={0} role="region" aria-label={text.table}>
+  <div class="tool-table" tabIndex={0} role="region" aria-label={text.table}>
     {children}
   </div>
 )

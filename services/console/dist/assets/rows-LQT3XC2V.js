@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-PZGJKAV4.js";import"/console/assets/chunk-A34UAF45.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-Y3OMGM5B.js";export{a as Rows,b as arrange};
