@@ -80,6 +80,8 @@ pub struct Cors<S> {
 /// The pages that may read responses.
 #[derive(Clone, Debug)]
 enum Readers {
+    /// The layer does nothing.
+    Off,
     /// Each page that an `OriginLayer` has let through.
     Admitted,
     Listed(Arc<[HeaderValue]>),
@@ -110,6 +112,13 @@ pin_project! {
 // === impl CorsLayer ===
 
 impl CorsLayer {
+    /// Makes a layer that does nothing.
+    pub(crate) fn off() -> Self {
+        let readers = Readers::Off;
+        let fixed = None;
+        Self { readers, fixed }
+    }
+
     /// Lets each page read that an `OriginLayer` has let through. Other `OPTIONS` requests than
     /// preflights go to the service.
     pub fn admitted() -> Self {
@@ -159,6 +168,7 @@ impl Readers {
     fn reader(&self, request: &HeaderMap) -> Option<HeaderValue> {
         let origin = request.get(header::ORIGIN)?;
         match self {
+            Self::Off => None,
             Self::Admitted => Some(origin.clone()),
             Self::Listed(listed) => listed.contains(origin).then(|| origin.clone()),
             Self::All => Some(ANY_ORIGIN),
@@ -169,8 +179,13 @@ impl Readers {
     fn answer<B>(&self, request: &Request<B>) -> bool {
         let asks = |name| request.headers().contains_key(name);
         request.method() == Method::OPTIONS
-            && (!matches!(self, Self::Admitted)
-                || asks(header::ORIGIN) && asks(header::ACCESS_CONTROL_REQUEST_METHOD))
+            && match self {
+                Self::Off => false,
+                Self::Admitted => {
+                    asks(header::ORIGIN) && asks(header::ACCESS_CONTROL_REQUEST_METHOD)
+                }
+                Self::Listed(_) | Self::All => true,
+            }
     }
 }
 
@@ -192,7 +207,7 @@ where
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
         let CorsLayer { readers, fixed } = &self.settings;
         let reader = readers.reader(request.headers());
-        let varies = !matches!(readers, Readers::All);
+        let varies = !matches!(readers, Readers::Off | Readers::All);
         let fixed = fixed.clone();
         let state = if readers.answer(&request) {
             let allowed_headers = allowed_headers(request.headers());

@@ -25,7 +25,10 @@ use crate::{
 /// Type of a function that a server does not have, in [`Edge::session`] or [`Edge::call`].
 pub type Absent = fn(&mut Request<RequestBody>) -> Result<fn(Response) -> Response, Box<Response>>;
 
-/// Parts of the edge of a server. A part that is `None` is not mounted.
+/// Parts of the edge of a server. A part that is `None` does nothing.
+///
+/// Few of them are mounted by `option_layer`, because its service has the type of the inner service
+/// twice: with ten of them the type would be a thousand times as long, and no program would link.
 #[derive(Debug)]
 pub struct Edge<R, F, N, V, C> {
     /// Format of refusals and faults.
@@ -90,9 +93,26 @@ impl<R, F, N, V, C> Edge<R, F, N, V, C> {
     {
         let render = || self.render.clone();
         let refusal = |reason| CountedRefusal::new(self.metrics.clone(), reason, render());
-        let ids = self
-            .has_request_ids
-            .then(|| AroundLayer::new(add_request_id));
+        let has_ids = self.has_request_ids;
+        let ids = move |request: &mut Request<RequestBody>| {
+            let id = has_ids.then(|| add_request_id(request));
+            move |response| finish(id, response)
+        };
+        let records = self.records;
+        let records = move |request: &mut Request<RequestBody>| {
+            let record = records.as_ref().map(|record| record(request));
+            move |response| finish(record, response)
+        };
+        let (session, call) = (self.session, self.call);
+        let session = AdmitLayer::new(move |request: &mut Request<RequestBody>| {
+            let admitted = session.as_ref().map(|session| session(request));
+            let admitted = admitted.transpose()?;
+            Ok(move |response| finish(admitted, response))
+        });
+        let call = AdmitLayer::new(move |request: &mut Request<RequestBody>| {
+            let admitted = call.as_ref().map(|call| call(request)).transpose()?;
+            Ok(move |response| finish(admitted, response))
+        });
         let limit = self.rate_limit.map(|quota| {
             let limit = RateLimitLayer::new(Steady::new(quota)).with_render(refusal("limit"));
             ExceptLayer::new(self.probes, limit)
@@ -104,9 +124,9 @@ impl<R, F, N, V, C> Edge<R, F, N, V, C> {
             // Outermost, so that every response has these headers, faults and refusals included.
             .layer(headers(self.is_encrypted))
             // Outside of whatever logs or records the id.
-            .layer(option_layer(ids))
+            .layer(AroundLayer::new(ids))
             // Outside of the layers that refuse requests: pages can read refusals, too.
-            .layer(option_layer(self.pages))
+            .layer(self.pages.unwrap_or_else(CorsLayer::off))
             // Replaces the details of every fault below by one fixed sentence.
             .layer(
                 SanitizeLayer::new()
@@ -120,7 +140,7 @@ impl<R, F, N, V, C> Edge<R, F, N, V, C> {
             // Before the address is recorded and limited.
             .layer(option_layer(self.proxies))
             // Outside of the layers that refuse requests: refusals count as well.
-            .layer(option_layer(self.records.map(AroundLayer::new)))
+            .layer(AroundLayer::new(records))
             // Before everything that takes time, but for probes.
             .layer(option_layer(limit))
             // Before anything is read: refuses requests for other hosts and of other pages.
@@ -129,14 +149,22 @@ impl<R, F, N, V, C> Edge<R, F, N, V, C> {
                 origins.map(|it| it.with_render(refusal("origin"))),
             ))
             // Before authentication, because a preflight has no token.
-            .layer(option_layer(self.preflight))
+            .layer(self.preflight.unwrap_or_else(CorsLayer::off))
             // Before authentication, because the token of a page of the console is in two halves.
-            .layer(option_layer(self.session.map(AdmitLayer::new)))
+            .layer(session)
             // Before the body is read: a client without a token never learns the limit.
             .layer(option_layer(self.bearer.map(|it| it.with_render(render()))))
             // After authentication: by the identity that the token proves.
-            .layer(option_layer(self.call.map(AdmitLayer::new)))
+            .layer(call)
             .service(routes))
+    }
+}
+
+/// Runs the second half of a part, if the server has the part.
+fn finish<G: FnOnce(Response) -> Response>(part: Option<G>, response: Response) -> Response {
+    match part {
+        Some(part) => part(response),
+        None => response,
     }
 }
 
