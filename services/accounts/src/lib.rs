@@ -322,6 +322,8 @@ impl Watched for Accounts {
         let has_users = state.users.reload();
         if has_users {
             self.shared.publish(state);
+            let [_, users] = &self.shared.paths;
+            tokens::log_reload(users);
         } else if has_tokens {
             self.shared.changes.send_replace(());
         }

@@ -26,7 +26,7 @@ use crate::{
     file::{Change, FileError},
     tokens::Tokens,
     watch::{Watch, Watched},
-    watched_file::WatchedFile,
+    watched_file::{WatchedFile, log_reload},
 };
 
 /// The API tokens of a running server. Clones share them.
@@ -185,6 +185,7 @@ impl Watched for ApiTokens {
         let is_new = file.reload();
         if is_new {
             self.shared.publish(file);
+            log_reload(&self.shared.path);
         }
         is_new
     }

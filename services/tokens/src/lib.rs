@@ -68,5 +68,5 @@ pub use self::{
     local::{Local, LocalCaller},
     tokens::{CreatedToken, NewToken, TokenError, TokenFile, TokenRecord, whole_seconds},
     watch::{Watch, Watched},
-    watched_file::WatchedFile,
+    watched_file::{WatchedFile, log_reload},
 };

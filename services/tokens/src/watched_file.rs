@@ -63,7 +63,7 @@ impl<T: Table> WatchedFile<T> {
     }
 
     /// Reads the file if it has changed, and returns whether its content is new. An unreadable file
-    /// changes nothing.
+    /// changes nothing. The caller [logs](log_reload) the new content once it is in use.
     pub fn reload(&mut self) -> bool {
         let traces = traces(self.file.path());
         if traces.is_some() && traces == self.read {
@@ -107,6 +107,7 @@ impl<T: Table> WatchedFile<T> {
                     self.loaded = updated.now;
                 } else {
                     self.adopt(updated.now);
+                    log_reload(self.file.path());
                 }
                 return updated.outcome;
             }
@@ -132,7 +133,6 @@ impl<T: Table> WatchedFile<T> {
     fn adopt(&mut self, new: Loaded<T>) {
         self.loaded = new;
         self.complaint = None;
-        info!("[AUTH] Reloaded {}", self.file.path().display());
     }
 
     fn complain(&mut self, complaint: String) {
@@ -145,6 +145,11 @@ impl<T: Table> WatchedFile<T> {
             self.complaint = Some(complaint);
         }
     }
+}
+
+/// Logs that the content of a file is in use now.
+pub fn log_reload(path: &Path) {
+    info!("[AUTH] Reloaded {}", path.display());
 }
 
 /// Returns the traces of the last change of a file, if it was long enough ago.
