@@ -71,7 +71,7 @@ struct Meta<'a> {
     #[serde(borrow)]
     tracestate: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
-    client: Client<'a>,
+    client: Option<Client<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -130,6 +130,7 @@ impl McpDoor {
         allowance: Option<Arc<Allowance>>,
     ) -> Call {
         let meta = self.meta(message, caller);
+        let client = meta.client.unwrap_or_default();
         let revision = caller.context().revision();
         let is_traced = self.calls.tracer.is_on();
         let id = message.call.id().filter(|_| is_traced);
@@ -146,8 +147,8 @@ impl McpDoor {
             protocol: Some(Protocol {
                 revision: revision.as_str(),
                 id: id.as_deref(),
-                client_name: &meta.client.name,
-                client_version: &meta.client.version,
+                client_name: &client.name,
+                client_version: &client.version,
                 is_address: message.names_address(),
                 is_stdio: message.is_stdio,
             }),
@@ -328,5 +329,18 @@ impl<'a> Message<'a> {
         let via = if self.is_stdio { "stdio" } else { "http" };
         let runs_statements = self.tool.is_none_or(|tool| tool.runs_statements);
         runs_statements.then_some(Begin { via, tool })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_says_nothing_of_itself_still_has_a_trace() {
+        let meta = r#"{"traceparent": "00-1", "io.modelcontextprotocol/clientInfo": null}"#;
+        let meta: Meta<'_> = serde_json::from_str(meta).expect("null is no name");
+        assert_eq!(meta.traceparent.as_deref(), Some("00-1"));
+        assert!(meta.client.is_none());
     }
 }

@@ -16,22 +16,21 @@ use axum::{
 use http::{Extensions, StatusCode};
 use ziggurat_audit::{Verdict, request_method};
 use ziggurat_calls::{
-    Call, Caller, RecordRule, RequestFacts, Target,
+    Call, Caller, RecordRule, Target,
     activity::Begin,
     http::{HasRecord, add_trace_id, audit_unavailable},
     limits::Allowance,
 };
 use ziggurat_http::Refusal;
-use ziggurat_layers::sanitize::RequestId;
 use ziggurat_mcp::NotAdmitted;
-use ziggurat_telemetry::traces::Incoming;
 use ziggurat_tokens::LocalCaller;
 
 use crate::{current::CurrentCatalogue, interface::ENDPOINTS, metrics};
 
 pub(crate) use self::{access::is_export, statements::observe_statement};
 
-/// Name of the span of a request that is not described: its path is made up by a client.
+/// Name of a request that is not described: its path is made up by a client. Metrics count it as
+/// `other`.
 const OTHER_ROUTE: &str = "_OTHER";
 
 /// Reads that pages repeat for their frame. They are not calls, so they have no record.
@@ -69,15 +68,12 @@ impl Door {
             recorded: RecordRule::Always,
             ..REQUEST
         };
-        let facts = RequestFacts {
-            id: id(request.extensions()),
-            ..RequestFacts::default()
-        };
+        let calls = &catalogue.calls;
         let call = self.caller(request.extensions(), |caller| {
-            catalogue.calls.begin(caller, &target, facts, None)
+            calls.begin(caller, &target, calls.facts(request), None)
         });
         call.hide();
-        call.end(Verdict::Unknown, StatusCode::NOT_FOUND.as_str());
+        call.end_by_status(Verdict::Unknown, StatusCode::NOT_FOUND);
     }
 
     /// Begins the call of a request, and gives its handler the trace.
@@ -93,10 +89,8 @@ impl Door {
             return Call::off();
         }
         let method = target(request);
-        let described = metrics::described(&method);
-        let is_traced = calls.tracer.is_on();
         let target = Target {
-            route: described.unwrap_or(if is_traced { OTHER_ROUTE } else { "other" }),
+            route: metrics::described(&method).unwrap_or(OTHER_ROUTE),
             method: &method,
             recorded: if FRAME.contains(&&*method) {
                 RecordRule::Never
@@ -107,17 +101,10 @@ impl Door {
             followed,
             ..REQUEST
         };
-        let mut facts = RequestFacts {
-            id: id(request.extensions()),
-            ..RequestFacts::default()
-        };
-        if is_traced {
-            facts.incoming = Incoming::default().with_headers(request.headers());
-        }
         let call = self.caller(request.extensions(), |caller| {
-            calls.begin(caller, &target, facts, allowance)
+            calls.begin(caller, &target, calls.facts(request), allowance)
         });
-        if is_traced {
+        if calls.tracer.is_on() {
             request.extensions_mut().insert(call.trace());
         }
         call
@@ -148,7 +135,7 @@ pub(crate) async fn observe_request(
     let call = door.begin(&mut request, None, None);
     if call.open().await.is_err() {
         let response = unavailable();
-        call.end(Verdict::Failed, response.status().as_str());
+        call.end_by_status(Verdict::Failed, response.status());
         return response;
     }
     let mut response = next.run(request).await;
@@ -157,12 +144,7 @@ pub(crate) async fn observe_request(
     if call.record().is_some() {
         response.extensions_mut().insert(HasRecord);
     }
-    let code = if status.is_success() {
-        ""
-    } else {
-        status.as_str()
-    };
-    call.end(Verdict::of(status), code);
+    call.end_by_status(Verdict::of(status), status);
     response
 }
 
@@ -195,9 +177,4 @@ fn unavailable() -> Response {
 /// Returns the method and the path of a request.
 fn target<B>(request: &http::Request<B>) -> String {
     request_method(request.method().as_str(), request.uri().path())
-}
-
-/// Returns the id of a request; empty if it has none.
-fn id(extensions: &Extensions) -> &str {
-    extensions.get().map_or("", RequestId::as_str)
 }

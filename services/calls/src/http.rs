@@ -14,9 +14,9 @@ use ziggurat_layers::{
     reject::Rejection,
     sanitize::{RequestId, TraceId},
 };
-use ziggurat_telemetry::Verdict;
+use ziggurat_telemetry::{Verdict, traces::Incoming};
 
-use crate::{Call, Calls, ErrorReason, limits::Refused};
+use crate::{Call, Calls, ErrorReason, RequestFacts, limits::Refused};
 
 /// Seconds after which a client may try again when no record can be written.
 pub const RETRY_SECONDS: u16 = 5;
@@ -75,13 +75,25 @@ pub fn end_with_body(call: Call, response: Response<Body>) -> Response<Body> {
         (_, Some(ErrorReason::Limited(_))) => Verdict::Limited,
         _ => Verdict::of(status),
     };
-    call.end(verdict, status.as_str());
+    call.end_by_status(verdict, status);
     response
 }
 
 // === impl Calls ===
 
 impl Calls {
+    /// Reads the facts about a request that are noted of its call.
+    pub fn facts<'a, B>(&self, request: &'a Request<B>) -> RequestFacts<'a> {
+        let mut facts = RequestFacts::default();
+        if self.has_request_ids() {
+            facts.id = request.extensions().get().map_or("", RequestId::as_str);
+        }
+        if self.tracer.is_on() {
+            facts.incoming = Incoming::default().with_headers(request.headers());
+        }
+        facts
+    }
+
     /// Counts a request, and gives it an id if calls need one, which its response and its record
     /// have. The refusal of its token is recorded, because an unauthenticated request is not a
     /// call.
@@ -112,6 +124,20 @@ impl Calls {
             }
             response
         }
+    }
+}
+
+// === impl Call ===
+
+impl Call {
+    /// Ends the call with the status of its response.
+    pub fn end_by_status(&self, verdict: Verdict, status: StatusCode) {
+        let code = if status.is_success() {
+            ""
+        } else {
+            status.as_str()
+        };
+        self.end(verdict, code);
     }
 }
 

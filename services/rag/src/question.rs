@@ -6,16 +6,12 @@ use axum::extract::Request;
 use http::{Extensions, StatusCode};
 use ziggurat_audit::Verdict;
 use ziggurat_calls::{
-    Call, Caller, Calls, RecordRule, RequestFacts, Target,
+    Call, Caller, Calls, RecordRule, Target,
     http::limited,
     limits::{Allowance, Refused as LimitReached},
 };
-use ziggurat_layers::{
-    body_limit::BodyPermit,
-    sanitize::{RequestId, TraceId},
-};
+use ziggurat_layers::{body_limit::BodyPermit, sanitize::TraceId};
 use ziggurat_postgres::{call_context::CallContext, database::Database};
-use ziggurat_telemetry::traces::Incoming;
 
 use crate::{Options, pipeline::Pipeline, pipelines::Found, reply::Refused, request::Query};
 
@@ -71,17 +67,9 @@ impl Question {
         target: &Target<'_>,
         allowance: Option<Arc<Allowance>>,
     ) -> Self {
-        let extensions = request.extensions();
-        let mut facts = RequestFacts::default();
-        if calls.has_request_ids() {
-            facts.id = extensions.get().map_or("", RequestId::as_str);
-        }
-        if calls.tracer.is_on() {
-            facts.incoming = Incoming::default().with_headers(request.headers());
-        }
-        let caller = Caller::of(extensions);
+        let caller = Caller::of(request.extensions());
         Self {
-            call: calls.begin(&caller, target, facts, allowance),
+            call: calls.begin(&caller, target, calls.facts(request), allowance),
             body: None,
         }
     }
@@ -139,12 +127,7 @@ impl Question {
 
     /// Ends the question. Only the first end counts.
     pub(super) fn end(&self, verdict: Verdict, status: StatusCode) {
-        let code = if status.is_success() {
-            ""
-        } else {
-            status.as_str()
-        };
-        self.call.end(verdict, code);
+        self.call.end_by_status(verdict, status);
     }
 }
 
