@@ -18,6 +18,7 @@ use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 use ziggurat_runtime::{
     ConfigSources,
     console::{self, print_error},
+    listen::Listening,
 };
 
 use crate::{
@@ -35,6 +36,10 @@ pub fn run(
     words: impl IntoIterator<Item = OsString>,
     listening: impl FnOnce(SocketAddr),
 ) -> ExitCode {
+    run_words(words.into_iter().collect(), Box::new(listening))
+}
+
+fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
         Err(refusal) => {
@@ -60,7 +65,7 @@ pub fn run(
     }
 }
 
-fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
+fn act(arguments: &Arguments, listening: Listening<'_>) -> anyhow::Result<()> {
     let sources = ConfigSources::of_process();
     let loaded = Configuration::load(&arguments.flags, &sources)?;
     let (configuration, warnings) = (loaded.value, loaded.warnings);

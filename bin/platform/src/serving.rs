@@ -8,7 +8,11 @@ use tracing::{error, info, warn};
 use ziggurat_account_service::{Keys, Tokens};
 use ziggurat_http::{OptionalTls, Readiness, Tls, connection_count};
 use ziggurat_layers::shutdown::CutOff;
-use ziggurat_runtime::{listen, open_files, signals, watch::Folders};
+use ziggurat_runtime::{
+    listen::{self, Listening},
+    open_files, signals,
+    watch::Folders,
+};
 use ziggurat_serve::{Limits, Server};
 use ziggurat_telemetry::Metrics;
 
@@ -23,7 +27,7 @@ const MAX_CONNECTIONS: usize = 4096;
 /// Fails if the server cannot start, or loses its listening socket.
 pub(crate) async fn serve(
     configuration: &Configuration,
-    listening: impl FnOnce(SocketAddr),
+    listening: Listening<'_>,
 ) -> anyhow::Result<()> {
     let stop = signals::stop().context("cannot listen to signals")?;
     let readiness = Readiness::new("part");
@@ -68,7 +72,7 @@ async fn serve_on(
     readiness: Readiness,
     (listener, address): (TcpListener, SocketAddr),
     stop: impl Future<Output = ()>,
-    listening: impl FnOnce(SocketAddr),
+    listening: Listening<'_>,
 ) -> anyhow::Result<()> {
     let mut limits = Limits::default();
     limits.max_connections = open_files::room_for(MAX_CONNECTIONS, "the limit of connections");

@@ -32,7 +32,10 @@ use std::{
 use anyhow::Context as _;
 use tracing::{error, info};
 use ziggurat_postgres::pool::Pools;
-use ziggurat_runtime::console::{self, print_error};
+use ziggurat_runtime::{
+    console::{self, print_error},
+    listen::Listening,
+};
 use ziggurat_telemetry::Metrics;
 
 use crate::{
@@ -53,6 +56,10 @@ pub fn run(
     words: impl IntoIterator<Item = OsString>,
     listening: impl FnOnce(SocketAddr),
 ) -> ExitCode {
+    run_words(words.into_iter().collect(), Box::new(listening))
+}
+
+fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
         Err(refusal) => {
@@ -99,7 +106,7 @@ pub fn run(
     }
 }
 
-fn serve(config: Option<&Path>, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
+fn serve(config: Option<&Path>, listening: Listening<'_>) -> anyhow::Result<()> {
     let (sources, secrets) = (ConfigSources::of_process(), Secrets::default());
     let path = find(config, &sources);
     let loaded = path.and_then(|path| {

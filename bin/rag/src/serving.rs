@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use ziggurat_http::{OptionalTls, Tls, connection_count};
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_postgres::pool::Pools;
-use ziggurat_runtime::{Address, open_files, signals};
+use ziggurat_runtime::{Address, listen::Listening, open_files, signals};
 use ziggurat_serve::{Limits, Server as Web};
 
 use crate::{
@@ -35,7 +35,7 @@ pub(crate) async fn serve(
     loaded: Loaded,
     sources: ConfigSources,
     secrets: Secrets,
-    listening: impl FnOnce(SocketAddr),
+    listening: Listening<'_>,
 ) -> anyhow::Result<()> {
     let stop = stopped()?;
     let configuration = &loaded.value;
@@ -124,11 +124,7 @@ fn bound(listeners: &[TcpListener]) -> anyhow::Result<Vec<SocketAddr>> {
         .context("reading the address")
 }
 
-fn announce(
-    server: &configuration::Server,
-    bound: &[SocketAddr],
-    listening: impl FnOnce(SocketAddr),
-) {
+fn announce(server: &configuration::Server, bound: &[SocketAddr], listening: Listening<'_>) {
     let is_open = bound.iter().any(|socket| !socket.ip().is_loopback());
     let address = address(server);
     if is_open && server.tls.is_none() && server.auth.is_some() {

@@ -41,6 +41,7 @@ use ziggurat_audit::AdminAudit;
 use ziggurat_runtime::{
     config::Source,
     console::{self, Console, print_error},
+    listen::Listening,
 };
 
 use crate::{
@@ -65,6 +66,10 @@ pub fn run(
     words: impl IntoIterator<Item = OsString>,
     listening: impl FnOnce(SocketAddr),
 ) -> ExitCode {
+    run_words(words.into_iter().collect(), Box::new(listening))
+}
+
+fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
         Err(refusal) => {
@@ -128,7 +133,7 @@ fn print(text: &str) -> anyhow::Result<()> {
     console::print(text).context("cannot print")
 }
 
-fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
+fn serve(arguments: Arguments, listening: Listening<'_>) -> anyhow::Result<()> {
     let sources = ConfigSources::of_process();
     let loaded = Configuration::load(&arguments.overrides, &sources)?;
     logs::start(&loaded.value);

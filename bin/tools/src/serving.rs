@@ -1,6 +1,6 @@
 //! Serving over HTTP or standard input and output until shutdown.
 
-use std::{io, net::SocketAddr};
+use std::io;
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
@@ -11,7 +11,7 @@ use ziggurat_mcp::{
     protocol::ProtocolLayer,
     stdio::{self, Stdio},
 };
-use ziggurat_runtime::{open_files, signals};
+use ziggurat_runtime::{listen::Listening, open_files, signals};
 use ziggurat_serve::{Limits, Server};
 
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
 pub(crate) async fn serve(
     loaded: Loaded,
     source: Source,
-    listening: impl FnOnce(SocketAddr),
+    listening: Listening<'_>,
 ) -> anyhow::Result<()> {
     let stop = stopped()?;
     let mut app = App::build(&loaded).await?;
@@ -57,7 +57,7 @@ async fn serve_http(
     configuration: &Configuration,
     app: &App,
     stop: impl Future<Output = ()>,
-    listening: impl FnOnce(SocketAddr),
+    listening: Listening<'_>,
 ) -> anyhow::Result<()> {
     let mut limits = Limits::default();
     limits.max_connections = open_files::room_for(

@@ -14,6 +14,10 @@ use std::{io, net::SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
+/// Called with the address of a server as soon as it accepts connections.
+// Boxed: a program would be compiled again for each closure of its callers.
+pub type Listening<'a> = Box<dyn FnOnce(SocketAddr) + 'a>;
+
 /// Limit on connections that wait to be accepted; the system may lower it. With a small one,
 /// connections are refused or reset when many clients connect at once.
 const BACKLOG: u32 = 4096;

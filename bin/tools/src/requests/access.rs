@@ -21,6 +21,8 @@ const CALLS: &str = "/mcp";
 const NARROWED: &str = "/mcp/x/";
 
 /// A path that does not exist, for requests that find nothing.
+// Refusing them at their route would show that it exists: axum adds the methods of a route to all of
+// its responses, outside of the layers of the route.
 const NOWHERE: &str = "/nowhere";
 
 // === impl Door ===
