@@ -4,6 +4,9 @@
 //! line and configuration, commands for accounts (`admin`), tools and resources for clients
 //! (`catalogue`), and the layers in front of them (`stack`).
 
+// An optimising compiler looks through all layers of the tower at once.
+#![recursion_limit = "256"]
+
 mod access;
 mod activity;
 mod admin;

@@ -8,7 +8,8 @@ use axum::{
     body::Body,
     handler::Handler,
     middleware::from_fn_with_state,
-    routing::{MethodRouter, get, post_service},
+    response::IntoResponse,
+    routing::{MethodRouter, any, get},
 };
 use http::{Request, header::ALLOW};
 use tower::{
@@ -20,7 +21,8 @@ use ziggurat_calls::activity::ActivityApi;
 use ziggurat_chat_api as chat_api;
 use ziggurat_console::{self as pages, SignIn};
 use ziggurat_http::{
-    AdmitLayer, AroundLayer, CorsLayer, Document, Edge, ErrorAndCode, Refusal, body_budget, health,
+    AdmitLayer, AroundLayer, CorsLayer, Document, Edge, ErrorAndCode, PostLayer, Refusal,
+    body_budget, health,
 };
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
@@ -59,6 +61,9 @@ const DATABASES: [&str; 3] = [
     "/api/databases/{*path}",
 ];
 
+/// Path of the calls of all revisions.
+const CALLS: &str = "/mcp";
+
 /// Path of the calls of clients that negotiate no revision.
 const LEGACY: &str = "/mcp/v1";
 
@@ -88,10 +93,17 @@ pub(crate) fn build(
         BodyLimitLayer::new(max_bytes).with_budget(body_budget(max_bytes), Identity::body_caller);
     let framing = framing(max_bytes);
     let routes = Router::new()
-        .merge(calls(app, framing, &bodies))
+        .route(CALLS, any(async || only_posted()))
         .merge(databases(app, bearer.clone(), &bodies))
         .merge(administration(app, configuration))
-        .merge(others(app, issuer, &challenge, sign_in, framing, &bodies));
+        .merge(others(app, issuer, &challenge, sign_in, &bodies));
+    let routes = ServiceBuilder::new()
+        .layer(PostLayer::new(CALLS, calls(app, framing, &bodies)))
+        .layer(PostLayer::new(
+            LEGACY,
+            legacy_calls(app, &challenge, framing, &bodies),
+        ))
+        .service(routes);
     let edge = Edge {
         render: ErrorString,
         metrics: app.observation.calls.metrics.clone(),
@@ -168,8 +180,12 @@ fn with_open_paths(bearer: BearerLayer<Verifier>, has_console: bool) -> BearerLa
 }
 
 /// Serves calls of all revisions on one path. No login is possible here, so a token is required.
-fn calls(app: &App, framing: JsonRpcLayer, bodies: &BodyLimitLayer) -> Router {
-    let calls = ServiceBuilder::new()
+fn calls(
+    app: &App,
+    framing: JsonRpcLayer,
+    bodies: &BodyLimitLayer,
+) -> impl HttpService<ResponseBody = Body> + use<> {
+    ServiceBuilder::new()
         // A call that cannot be recorded has no answer of its protocol.
         .map_response(show_unavailable)
         // Notifications before the answer make it a stream of events.
@@ -179,9 +195,34 @@ fn calls(app: &App, framing: JsonRpcLayer, bodies: &BodyLimitLayer) -> Router {
         .layer(framing.with_dialect_of(protocol::dialect_of))
         // Finds the revision, and checks that headers and message agree.
         .layer(ProtocolLayer::http())
-        .service(app.catalogue.clone());
-    let router = Router::new().route("/mcp", post_service(calls));
-    router.method_not_allowed_fallback(async || <Refusal>::no_such_method())
+        .service(app.catalogue.clone())
+}
+
+/// Serves calls of clients that negotiate no revision. Without a token the only call is the login.
+fn legacy_calls(
+    app: &App,
+    challenge: &Challenge,
+    framing: JsonRpcLayer,
+    bodies: &BodyLimitLayer,
+) -> impl HttpService<ResponseBody = Body> + use<> {
+    ServiceBuilder::new()
+        .layer(bodies.clone())
+        .layer(login(app, challenge))
+        .map_response(show_unavailable)
+        .layer(framing.with_dialect(dialect()))
+        .service(app.catalogue.clone())
+}
+
+/// Builds the layer that lets the login through without a token.
+fn login(app: &App, challenge: &Challenge) -> LoginLayer {
+    LoginLayer::new()
+        .with_required(app.accounts.is_some())
+        .with_challenge(challenge)
+}
+
+/// Refuses a request for calls with another method.
+fn only_posted() -> impl IntoResponse {
+    ([(ALLOW, "POST")], <Refusal>::no_such_method())
 }
 
 /// Serves the database endpoints. Their refusals have a format of their own, also for a missing
@@ -241,7 +282,6 @@ fn others(
     issuer: Option<&TrustedIssuer>,
     challenge: &Challenge,
     sign_in: Option<SignIn>,
-    framing: JsonRpcLayer,
     bodies: &BodyLimitLayer,
 ) -> Router {
     let document = Document::new("application/json", ziggurat_openapi::TOOLS);
@@ -251,7 +291,11 @@ fn others(
         .merge(library(app))
         .merge(statements(app, challenge))
         .merge(activity(app))
-        .route(LEGACY, legacy_calls(app, challenge, framing))
+        // Any request without a token is refused for the missing token, and not for its method.
+        .route(
+            LEGACY,
+            any(async || only_posted()).layer(login(app, challenge)),
+        )
         .route(alive, reading(health(NAME, VERSION)))
         .route(ready, reading(app.readiness.clone()))
         .route(own, reading(document.clone()))
@@ -280,22 +324,6 @@ fn others(
         .fallback(async || <Refusal>::not_found())
         .method_not_allowed_fallback(async || <Refusal>::no_such_method())
         .layer(bodies.clone())
-}
-
-/// Serves calls of clients that negotiate no revision.
-fn legacy_calls(app: &App, challenge: &Challenge, framing: JsonRpcLayer) -> MethodRouter {
-    let calls = ServiceBuilder::new()
-        .map_response(show_unavailable)
-        .layer(framing.with_dialect(dialect()))
-        .service(app.catalogue.clone());
-    let login = LoginLayer::new()
-        .with_required(app.accounts.is_some())
-        .with_challenge(challenge);
-    post_service(calls)
-        .fallback(async || <Refusal>::no_such_method())
-        // Without a token the only call is the login. Any other request is refused for the
-        // missing token, and not for its method.
-        .layer(login)
 }
 
 /// Serves the resources of chat clients.

@@ -43,6 +43,7 @@ mod headers;
 mod health;
 mod metrics;
 pub mod payload;
+mod post;
 mod ready;
 mod refusal;
 mod request_id;
@@ -59,6 +60,7 @@ pub use self::{
     health::health,
     metrics::{MetricsPage, connection_count, count_request},
     payload::{Malformed, Payload, body_budget},
+    post::{Post, PostLayer},
     ready::{PartReport, Readiness, Report, Status},
     refusal::{ErrorAndCode, Refusal},
     request_id::{request_id, send_request_id},
