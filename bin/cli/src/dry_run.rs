@@ -20,15 +20,15 @@ pub(crate) const WOULD_CONFIRM: &str = "would require confirmation (--force bypa
 pub(crate) const LOOKED_UP: &str = "the name belongs to one record of the platform";
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct DryRunReport<'a> {
     dry_run: bool,
     server_validated: bool,
     checks_passed: &'a [&'a str],
-    request: Option<Request>,
+    request: Option<RequestReport>,
 }
 
 #[derive(Serialize)]
-struct Request {
+struct RequestReport {
     method: String,
     url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,9 +51,9 @@ pub(crate) fn report(
 ) -> Result<(), Failure> {
     let mask = Mask::default();
     let with_headers = context.globals.debug;
-    let request = recorded.map(|recorded| Request::of(recorded, &mask, with_headers));
+    let request = recorded.map(|recorded| RequestReport::of(recorded, &mask, with_headers));
     let text = text(request.as_ref(), checks);
-    let report = Report {
+    let report = DryRunReport {
         dry_run: true,
         server_validated: false,
         checks_passed: checks,
@@ -69,9 +69,9 @@ pub(crate) fn stopped(context: &mut Context<'_>, checks: &[&str]) {
     }
 }
 
-// === impl Request ===
+// === impl RequestReport ===
 
-impl Request {
+impl RequestReport {
     fn of(recorded: &Recorded, mask: &Mask, with_headers: bool) -> Self {
         let shown = recorded
             .body
@@ -105,7 +105,7 @@ fn headers(recorded: &Recorded, mask: &Mask) -> serde_json::Map<String, serde_js
     all
 }
 
-fn text(request: Option<&Request>, checks: &[&str]) -> String {
+fn text(request: Option<&RequestReport>, checks: &[&str]) -> String {
     let mut text = passed(checks);
     let Some(request) = request else {
         text.push_str("nothing would be sent; the server was not consulted.\n");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn shown(recorded: Option<&Recorded>, checks: &[&str], with_headers: bool) -> String {
-        let request = recorded.map(|it| Request::of(it, &Mask::default(), with_headers));
+        let request = recorded.map(|it| RequestReport::of(it, &Mask::default(), with_headers));
         text(request.as_ref(), checks)
     }
 
@@ -195,11 +195,11 @@ mod tests {
 
     #[test]
     fn a_body_that_is_no_json_is_shown_as_text() {
-        let request = Request::of(&recorded(Some("a=1&token=x")), &Mask::default(), false);
+        let request = RequestReport::of(&recorded(Some("a=1&token=x")), &Mask::default(), false);
         assert!(request.body.is_none());
         assert_eq!(request.body_text.as_deref(), Some("a=1&token=████"));
         let long = format!("[{}0]", "0,".repeat(5000));
-        let request = Request::of(&recorded(Some(&long)), &Mask::default(), false);
+        let request = RequestReport::of(&recorded(Some(&long)), &Mask::default(), false);
         assert!(request.body.is_none());
         assert!(
             request

@@ -42,11 +42,11 @@ pub(crate) enum Code {
 /// The object that `-o json` prints on standard error.
 #[derive(Serialize)]
 struct Envelope<'a> {
-    error: Report<'a>,
+    error: FailureReport<'a>,
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct FailureReport<'a> {
     code: Code,
     exit_code: u8,
     message: &'a str,
@@ -55,13 +55,13 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<Request<'a>>,
+    request: Option<FailedRequest<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<&'a Value>,
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct FailedRequest<'a> {
     method: &'a str,
     url: &'a str,
 }
@@ -178,7 +178,7 @@ impl Failure {
         let parts = &*self.0;
         let details = &parts.details;
         Envelope {
-            error: Report {
+            error: FailureReport {
                 code: parts.code,
                 exit_code: parts.exit,
                 message: &parts.message,
@@ -187,7 +187,7 @@ impl Failure {
                 request: details
                     .request
                     .as_ref()
-                    .map(|(method, url)| Request { method, url }),
+                    .map(|(method, url)| FailedRequest { method, url }),
                 server: details.server.as_ref(),
             },
         }

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{
     parser::full_name,
-    tree::{self, Argument, Command, Flag, Kind, Takes},
+    tree::{self, Argument, Command, Flag, Takes, ValueKind},
 };
 
 /// Maximum length of a line of prose.
@@ -97,10 +97,10 @@ fn flag_name(flag: &Flag) -> String {
         None => String::new(),
     };
     let value = match flag.value {
-        Kind::Switch => String::new(),
-        Kind::Text(name) | Kind::Integer(name) => format!(" <{name}>"),
-        Kind::Duration => " <duration>".to_owned(),
-        Kind::Optional(bare) => format!("[={bare}]"),
+        ValueKind::Switch => String::new(),
+        ValueKind::Text(name) | ValueKind::Integer(name) => format!(" <{name}>"),
+        ValueKind::Duration => " <duration>".to_owned(),
+        ValueKind::Optional(bare) => format!("[={bare}]"),
     };
     format!("{short}--{}{value}", flag.name)
 }

@@ -17,7 +17,7 @@ use crate::{
     failure::Failure,
     help,
     output::quoted,
-    tree::{self, Command, Flag, Kind, PROGRAM, ROOT},
+    tree::{self, Command, Flag, PROGRAM, ROOT, ValueKind},
 };
 
 /// A parsed command line.
@@ -257,9 +257,11 @@ fn read(
     };
     let mut push = |flag: Option<&Flag>, shown, value: Option<&str>| {
         let next = |flag: &Flag| match flag.value {
-            Kind::Switch => Some("true".to_owned()),
-            Kind::Optional(bare) => Some(bare.to_owned()),
-            Kind::Text(_) | Kind::Integer(_) | Kind::Duration => words.next().cloned(),
+            ValueKind::Switch => Some("true".to_owned()),
+            ValueKind::Optional(bare) => Some(bare.to_owned()),
+            ValueKind::Text(_) | ValueKind::Integer(_) | ValueKind::Duration => {
+                words.next().cloned()
+            }
         };
         let value = value.map(str::to_owned);
         given.push(Given {
@@ -297,15 +299,15 @@ fn read(
 
 fn check(flag: &Flag, value: &str) -> Result<(), Failure> {
     let reason = match flag.value {
-        Kind::Text(_) | Kind::Optional(_) => None,
-        Kind::Switch => {
+        ValueKind::Text(_) | ValueKind::Optional(_) => None,
+        ValueKind::Switch => {
             (!matches!(value, "true" | "false")).then(|| "want true or false".to_owned())
         }
-        Kind::Integer(_) => value
+        ValueKind::Integer(_) => value
             .parse::<i64>()
             .err()
             .map(|_| "want a whole number".to_owned()),
-        Kind::Duration => duration::parse(value).err(),
+        ValueKind::Duration => duration::parse(value).err(),
     };
     let Some(reason) = reason else {
         return Ok(());

@@ -20,7 +20,7 @@ use crate::{
 /// `ziggurat commands`.
 pub(crate) fn list(context: &mut Context<'_>) -> Result<(), Failure> {
     let commands = list::commands();
-    let rows = commands.iter().map(list::Listed::row);
+    let rows = commands.iter().map(list::ListedCommand::row);
     let view = View::Table {
         columns: list::COLUMNS.to_vec(),
         rows: rows.collect(),

@@ -60,7 +60,7 @@ pub(crate) struct Flag {
     /// The long name, without dashes.
     pub(crate) name: &'static str,
     pub(crate) short: Option<char>,
-    pub(crate) value: Kind,
+    pub(crate) value: ValueKind,
     /// Default value, as text for the help.
     pub(crate) default: &'static str,
     pub(crate) meaning: &'static str,
@@ -70,7 +70,7 @@ pub(crate) struct Flag {
 
 /// Type of a flag's value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     /// No value, or `=true` and `=false`.
     Switch,
     /// Text, with its name in the help.
@@ -238,15 +238,15 @@ impl Argument {
 impl Flag {
     /// Creates a flag without a value.
     const fn switch(name: &'static str, meaning: &'static str) -> Self {
-        Self::new(name, Kind::Switch, meaning)
+        Self::new(name, ValueKind::Switch, meaning)
     }
 
     /// Creates a flag with text.
     const fn text(name: &'static str, value: &'static str, meaning: &'static str) -> Self {
-        Self::new(name, Kind::Text(value), meaning)
+        Self::new(name, ValueKind::Text(value), meaning)
     }
 
-    const fn new(name: &'static str, value: Kind, meaning: &'static str) -> Self {
+    const fn new(name: &'static str, value: ValueKind, meaning: &'static str) -> Self {
         Self {
             name,
             short: None,
@@ -282,14 +282,14 @@ impl Flag {
     pub(crate) fn takes_next(&self) -> bool {
         matches!(
             self.value,
-            Kind::Text(_) | Kind::Integer(_) | Kind::Duration
+            ValueKind::Text(_) | ValueKind::Integer(_) | ValueKind::Duration
         )
     }
 }
 
-// === impl Kind ===
+// === impl ValueKind ===
 
-impl Kind {
+impl ValueKind {
     /// Returns the name of the type, for scripts.
     pub(crate) fn name(self) -> &'static str {
         match self {

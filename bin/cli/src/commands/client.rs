@@ -3,7 +3,7 @@
 use http::Method;
 
 use crate::{
-    commands::record::{self, Kind},
+    commands::record::{self, RecordKind},
     context::Context,
     failure::Failure,
     output::{self, Column, Format, Node, Show, escape},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// API clients.
-pub(crate) static CLIENT: Kind = Kind {
+pub(crate) static CLIENT: RecordKind = RecordKind {
     noun: "client",
     title: "API client",
     plural: "clients",

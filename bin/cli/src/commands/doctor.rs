@@ -46,7 +46,7 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct DoctorReport {
     auth: Auth,
     storage: Storage,
     api: Reached,
@@ -134,7 +134,7 @@ pub(super) async fn doctor(context: &mut Context<'_>, matches: &Matches) -> Resu
         tenant_row,
         machine_row,
     ];
-    let report = Report {
+    let report = DoctorReport {
         auth,
         storage,
         api,
@@ -153,7 +153,7 @@ pub(super) async fn doctor(context: &mut Context<'_>, matches: &Matches) -> Resu
     Ok(())
 }
 
-fn print(context: &mut Context<'_>, report: &Report, rows: &[Row]) -> Result<(), Failure> {
+fn print(context: &mut Context<'_>, report: &DoctorReport, rows: &[Row]) -> Result<(), Failure> {
     if context.globals.output != Format::Text {
         return print::report(context, report, View::Plain(String::new()));
     }

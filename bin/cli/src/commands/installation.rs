@@ -21,7 +21,7 @@ use crate::{
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Serialize)]
-struct Report {
+struct InstallationReport {
     version: &'static str,
     latest_version: LatestVersion,
     config: ConfigReport,
@@ -71,7 +71,7 @@ pub(super) async fn run(context: &mut Context<'_>, matches: &Matches) -> Result<
         connections.push(connection(context, name).await);
     }
     let config = context.config.path();
-    let report = Report {
+    let report = InstallationReport {
         version: VERSION,
         latest_version: LatestVersion {
             checked: false,
@@ -105,9 +105,9 @@ pub(super) async fn run(context: &mut Context<'_>, matches: &Matches) -> Result<
     Ok(())
 }
 
-// === impl Report ===
+// === impl InstallationReport ===
 
-impl Report {
+impl InstallationReport {
     fn rows(&self, skips_version: bool) -> Vec<Vec<String>> {
         let row = |check: &str, status: &str, details: String| {
             vec![check.to_owned(), status.to_owned(), details]

@@ -4,7 +4,7 @@ use http::Method;
 use serde::Serialize;
 
 use crate::{
-    commands::record::{self, Kind},
+    commands::record::{self, RecordKind},
     context::Context,
     failure::Failure,
     output::{self, Column, Show, escape},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Invites.
-pub(crate) static INVITE: Kind = Kind {
+pub(crate) static INVITE: RecordKind = RecordKind {
     noun: "invite",
     title: "Invite",
     plural: "invites",

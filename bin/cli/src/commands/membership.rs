@@ -1,12 +1,12 @@
 //! `platform membership`: people who belong to the account.
 
 use crate::{
-    commands::record::Kind,
+    commands::record::RecordKind,
     output::{Column, Show},
 };
 
 /// Memberships.
-pub(crate) static MEMBERSHIP: Kind = Kind {
+pub(crate) static MEMBERSHIP: RecordKind = RecordKind {
     noun: "membership",
     title: "Membership",
     plural: "memberships",

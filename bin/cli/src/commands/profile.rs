@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[derive(Serialize)]
-struct Listed {
+struct ListedProfile {
     name: String,
     active: bool,
     resolved: bool,
@@ -41,7 +41,7 @@ struct Active<'a> {
 }
 
 #[derive(Serialize)]
-struct Deleted<'a> {
+struct DeletedProfile<'a> {
     name: &'a str,
     deleted: bool,
 }
@@ -53,11 +53,11 @@ pub(super) fn list(context: &mut Context<'_>) -> Result<(), Failure> {
         names.push(context.profile.clone());
         names.sort();
     }
-    let listed: Vec<Listed> = names
+    let listed: Vec<ListedProfile> = names
         .into_iter()
         .map(|name| {
             let profile = context.config.profile(&name);
-            Listed {
+            ListedProfile {
                 active: name == context.profile,
                 resolved: profile.is_some(),
                 platform_url: profile.map(|profile| api_url(&profile).to_owned()),
@@ -167,7 +167,7 @@ pub(super) fn delete(context: &mut Context<'_>, matches: &Matches) -> Result<(),
         );
     }
     let deleted = true;
-    print::outcome(context, &Deleted { name, deleted })
+    print::outcome(context, &DeletedProfile { name, deleted })
 }
 
 fn is_in_keychain(context: &mut Context<'_>, name: &str) -> bool {

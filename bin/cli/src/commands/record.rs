@@ -22,7 +22,7 @@ use crate::{
 
 /// A kind of record.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct RecordKind {
     /// Word in messages: `client`.
     pub(crate) noun: &'static str,
     /// Word at the beginning of a sentence: `API client`.
@@ -48,7 +48,7 @@ pub(super) enum Target {
 }
 
 #[derive(Serialize)]
-struct Deleted<'a> {
+struct DeletedRecord<'a> {
     id: &'a str,
     deleted: bool,
 }
@@ -65,9 +65,9 @@ impl Target {
     }
 }
 
-// === impl Kind ===
+// === impl RecordKind ===
 
-impl Kind {
+impl RecordKind {
     /// Returns the id in canonical form.
     pub(super) fn id(&self, typed: &str) -> Result<String, Failure> {
         id::parse(&format!("{} ID", self.noun), typed).map_err(|failure| {
@@ -97,14 +97,14 @@ impl Kind {
 }
 
 /// Lists the records.
-pub(super) async fn list(context: &mut Context<'_>, kind: &Kind) -> Result<(), Failure> {
+pub(super) async fn list(context: &mut Context<'_>, kind: &RecordKind) -> Result<(), Failure> {
     let records = all(&mut Api::new(context), kind).await?;
     let none = format!("No {} found.", kind.titles);
     print::list(context, kind.columns, &none, &records)
 }
 
 /// Returns all records of a kind, as the platform lists them.
-async fn all(api: &mut Api<'_, '_>, kind: &Kind) -> Result<Vec<Node>, Failure> {
+async fn all(api: &mut Api<'_, '_>, kind: &RecordKind) -> Result<Vec<Node>, Failure> {
     let action = format!("list {}", kind.plural);
     let answer = api.get(&action, &kind.path()).await?;
     match decoded(&action, &answer.body)? {
@@ -115,7 +115,11 @@ async fn all(api: &mut Api<'_, '_>, kind: &Kind) -> Result<Vec<Node>, Failure> {
 }
 
 /// Returns the id of the record; a name is looked up in the list.
-async fn found(api: &mut Api<'_, '_>, kind: &Kind, target: Target) -> Result<String, Failure> {
+async fn found(
+    api: &mut Api<'_, '_>,
+    kind: &RecordKind,
+    target: Target,
+) -> Result<String, Failure> {
     let name = match target {
         Target::Id(id) => return Ok(id),
         Target::Name(name) => name,
@@ -148,7 +152,7 @@ async fn found(api: &mut Api<'_, '_>, kind: &Kind, target: Target) -> Result<Str
 /// Shows a record.
 pub(super) async fn get(
     context: &mut Context<'_>,
-    kind: &Kind,
+    kind: &RecordKind,
     matches: &Matches,
 ) -> Result<(), Failure> {
     let target = kind.target(matches.argument(0))?;
@@ -162,7 +166,7 @@ pub(super) async fn get(
 /// Changes only the given members of a record.
 pub(super) async fn update(
     context: &mut Context<'_>,
-    kind: &Kind,
+    kind: &RecordKind,
     target: Target,
     members: &[(&str, &str)],
 ) -> Result<(), Failure> {
@@ -183,7 +187,7 @@ pub(super) async fn update(
 /// Deletes a record after a confirmation.
 pub(super) async fn delete(
     context: &mut Context<'_>,
-    kind: &Kind,
+    kind: &RecordKind,
     matches: &Matches,
 ) -> Result<(), Failure> {
     let typed = matches.argument(0);
@@ -215,7 +219,7 @@ pub(super) async fn delete(
     }
     context.note(format_args!("{} {id} deleted.", kind.title));
     let (id, deleted) = (id.as_str(), true);
-    print::outcome(context, &Deleted { id, deleted })
+    print::outcome(context, &DeletedRecord { id, deleted })
 }
 
 /// Sends a request that writes. Returns `None` if a dry run stopped it; then it is reported.
@@ -301,7 +305,12 @@ pub(super) fn named(node: Node) -> Node {
     }
 }
 
-fn show(context: &mut Context<'_>, kind: &Kind, action: &str, body: &[u8]) -> Result<(), Failure> {
+fn show(
+    context: &mut Context<'_>,
+    kind: &RecordKind,
+    action: &str,
+    body: &[u8],
+) -> Result<(), Failure> {
     match decoded(action, body)? {
         Some(record @ Node::Object(_)) => print::record(context, kind.columns, &record),
         Some(_) => Err(undecodable(action, "the response is not an object")),

@@ -3,7 +3,7 @@
 use crate::{
     commands::{
         client,
-        record::{self, Kind},
+        record::{self, RecordKind},
     },
     context::Context,
     failure::Failure,
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Tenants.
-pub(crate) static TENANT: Kind = Kind {
+pub(crate) static TENANT: RecordKind = RecordKind {
     noun: "tenant",
     title: "Tenant",
     plural: "tenants",

@@ -10,7 +10,7 @@ use crate::{
 
 /// A command, as `ziggurat commands -o json` prints it.
 #[derive(Debug, Serialize)]
-pub(super) struct Listed {
+pub(super) struct ListedCommand {
     name: &'static str,
     path: String,
     summary: &'static str,
@@ -50,9 +50,9 @@ pub(super) const COLUMNS: [(&str, &str); 3] = [
     ("summary", "SUMMARY"),
 ];
 
-// === impl Listed ===
+// === impl ListedCommand ===
 
-impl Listed {
+impl ListedCommand {
     fn of(path: &[&'static str], command: &'static Command) -> Self {
         Self {
             name: command.name,
@@ -116,9 +116,9 @@ impl ListedFlag {
 }
 
 /// Returns all commands with an action.
-pub(super) fn commands() -> Vec<Listed> {
+pub(super) fn commands() -> Vec<ListedCommand> {
     tree::leaves()
         .into_iter()
-        .map(|(path, command)| Listed::of(&path, command))
+        .map(|(path, command)| ListedCommand::of(&path, command))
         .collect()
 }

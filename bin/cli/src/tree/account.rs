@@ -1,7 +1,7 @@
 //! Commands for the account's records: clients, invites, memberships, tenants.
 
 use crate::tree::{
-    Action, Argument, BLANK, Command, Flag, Kind, Output,
+    Action, Argument, BLANK, Command, Flag, Output, ValueKind,
     flags::{DRY_RUN, FORCE},
 };
 
@@ -166,7 +166,7 @@ pub(super) const INVITE: Command = Command {
                 Flag::text("email", "address", "mail address of the invited person"),
                 Flag::new(
                     "expiration",
-                    Kind::Integer("hours"),
+                    ValueKind::Integer("hours"),
                     "lifetime of the invite",
                 ),
                 DRY_RUN,

@@ -1,6 +1,6 @@
 //! Flags that several commands have.
 
-use crate::tree::{Flag, Kind};
+use crate::tree::{Flag, ValueKind};
 
 /// Flags of every command.
 pub(crate) static GLOBAL: &[Flag] = &[
@@ -61,13 +61,13 @@ pub(crate) static CONNECTION: &[Flag] = &[
     ),
     Flag::new(
         "timeout",
-        Kind::Duration,
+        ValueKind::Duration,
         "timeout of a request; 0 means none",
     )
     .default("30s"),
     Flag::new(
         "retries",
-        Kind::Integer("n"),
+        ValueKind::Integer("n"),
         "maximum number of retries of a read if the platform is unreachable or overloaded",
     )
     .default("2"),
@@ -76,7 +76,7 @@ pub(crate) static CONNECTION: &[Flag] = &[
 /// The flag of commands that write.
 pub(crate) const DRY_RUN: Flag = Flag::new(
     "dry-run",
-    Kind::Optional("checks"),
+    ValueKind::Optional("checks"),
     "check the input and print the request only",
 );
 

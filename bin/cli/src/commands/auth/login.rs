@@ -19,7 +19,7 @@ use crate::{
 
 /// The report of a login for `-o json`.
 #[derive(Serialize)]
-struct Report<'a> {
+struct LoginReport<'a> {
     profile: &'a str,
     api_url: &'a str,
     credential_id: &'a str,
@@ -28,7 +28,7 @@ struct Report<'a> {
 }
 
 /// The place where the secret was stored.
-enum Storage {
+enum SecretPlace {
     Keychain,
     /// In the file, with the reason unless the user asked for it.
     File(Option<String>),
@@ -73,13 +73,13 @@ pub(in crate::commands) async fn login(
     }
     note_storage(context, &token, &storage);
     let profile = context.profile.clone();
-    let report = Report {
+    let report = LoginReport {
         profile: &profile,
         api_url: address.as_str(),
         credential_id: &client_id,
         storage: match storage {
-            Storage::Keychain => "keychain",
-            Storage::File(_) => "file",
+            SecretPlace::Keychain => "keychain",
+            SecretPlace::File(_) => "file",
         },
         expires_at: shown(token.expires_at),
     };
@@ -91,17 +91,17 @@ fn keep(
     context: &Context<'_>,
     accepted: &Accepted<'_>,
     insecure: bool,
-) -> Result<Storage, Failure> {
+) -> Result<SecretPlace, Failure> {
     let account = keychain::account(&context.profile, context.config.path());
     let storage = if insecure {
-        Storage::File(None)
+        SecretPlace::File(None)
     } else {
         match context.keychain.store(&account, accepted.secret.expose()) {
-            Ok(()) => Storage::Keychain,
-            Err(error) => Storage::File(Some(error.to_string())),
+            Ok(()) => SecretPlace::Keychain,
+            Err(error) => SecretPlace::File(Some(error.to_string())),
         }
     };
-    let is_in_file = matches!(storage, Storage::File(_));
+    let is_in_file = matches!(storage, SecretPlace::File(_));
     let profile = Profile {
         api_url: Some(accepted.address.as_str().to_owned()),
         client_id: Some(accepted.client_id.to_owned()),
@@ -124,16 +124,16 @@ fn keep(
     Ok(storage)
 }
 
-fn note_storage(context: &mut Context<'_>, token: &Token, storage: &Storage) {
+fn note_storage(context: &mut Context<'_>, token: &Token, storage: &SecretPlace) {
     let path = context.config.path().display().to_string();
     let expires = shown(token.expires_at);
     let streams = &mut *context.streams;
     streams.note(format_args!("Authenticated. Token expires {expires}."));
     match storage {
-        Storage::Keychain => streams.note(format_args!(
+        SecretPlace::Keychain => streams.note(format_args!(
             "Client secret saved to the OS keychain; client ID and API URL saved to {path}"
         )),
-        Storage::File(cause) => {
+        SecretPlace::File(cause) => {
             if let Some(cause) = cause {
                 streams.note(format_args!(
                     "Warning: the OS keychain could not be used ({}), so the client secret is \

@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Serialize)]
-struct Report {
+struct WhoamiReport {
     credential_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_name: Option<String>,
@@ -53,7 +53,7 @@ pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(),
     if tenant.is_none() {
         context.note("No tenant returned for this credential.");
     }
-    let report = Report {
+    let report = WhoamiReport {
         client_name: text(me, "name"),
         client_record_id: text(me, "id"),
         client_description: text(me, "description"),
@@ -96,7 +96,7 @@ fn text(record: Option<&Node>, member: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn lines(report: &Report) -> View {
+fn lines(report: &WhoamiReport) -> View {
     let shown = |value: &Option<String>| value.clone().unwrap_or_default();
     let plan = match (&report.plan, report.plan_trial) {
         (Some(plan), Some(true)) => format!("{plan} (trial)"),
