@@ -14,7 +14,7 @@ use ziggurat_postgres::{
     pool::{Pool, Pools},
 };
 use ziggurat_rag_service::retrieval::{
-    Backend, FilterColumns, Question, Retriever, SearchOptions, Table,
+    Backend, FilterColumns, Retriever, SearchOptions, SearchRequest, Table,
 };
 
 /// Rows of each table, and the most milliseconds a search by keywords may take.
@@ -153,7 +153,7 @@ fn measure(runtime: &Runtime, retriever: &Retriever, questions: &[String], repor
 }
 
 async fn ask(retriever: &Retriever, text: &str, number: u8) -> f64 {
-    let question = Question {
+    let question = SearchRequest {
         text,
         filter: None,
         top_n: 10,

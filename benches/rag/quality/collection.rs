@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 use ziggurat_benches::tools::Postgres;
 use ziggurat_postgres::pool::Pool;
 use ziggurat_rag_service::retrieval::{
-    Backend, FilterColumns, Question, Retriever, SearchOptions, Table,
+    Backend, FilterColumns, Retriever, SearchOptions, SearchRequest, Table,
 };
 use ziggurat_search::measures::JudgedRanking;
 
@@ -109,7 +109,7 @@ impl Passage {
 impl Judged {
     /// Returns the nDCG@10 of the passages that are found.
     async fn ask(&self, retriever: &Retriever) -> f64 {
-        let question = Question {
+        let question = SearchRequest {
             text: &self.text,
             filter: None,
             top_n: DEPTH,

@@ -227,7 +227,7 @@ fn ask(
                 .collect();
             let mut runs: Vec<_> = ARMS.map(|arm| (arm.to_owned(), Run::new())).into();
             let mut times = vec![Vec::new(); ARMS.len()];
-            let mut progress = Progress::new(judged.len(), "questions");
+            let mut progress = StepCounter::new(judged.len(), "questions");
             for question in judged {
                 let found = evaluator.search(&question.query, DEPTH).await;
                 let found = found.with_context(|| format!("question {}", question.id))?;
@@ -306,7 +306,7 @@ async fn answers(
 ) -> anyhow::Result<AnswerFigures> {
     let (mut valid, mut expected, mut has_expected) = (0.0, 0, 0.0);
     let mut times = Vec::new();
-    let mut progress = Progress::new(questions.len(), "answers");
+    let mut progress = StepCounter::new(questions.len(), "answers");
     for question in questions {
         let began = Instant::now();
         let answer = evaluator.answer(&question.query).await;
@@ -377,7 +377,7 @@ fn with_pipeline<T>(
 }
 
 /// Counts steps on a terminal; elsewhere it prints nothing.
-struct Progress {
+struct StepCounter {
     all: usize,
     done: usize,
     what: &'static str,
@@ -385,9 +385,9 @@ struct Progress {
     shown: Option<Instant>,
 }
 
-// === impl Progress ===
+// === impl StepCounter ===
 
-impl Progress {
+impl StepCounter {
     fn new(all: usize, what: &'static str) -> Self {
         let shown = io::stderr().is_terminal().then(Instant::now);
         Self {
@@ -409,7 +409,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for StepCounter {
     fn drop(&mut self) {
         if self.shown.is_some() {
             print_error("\r\x1b[K");

@@ -72,7 +72,7 @@ pub(super) struct CitedAnswer {
 
 /// A part of a checked answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Part {
+pub(super) enum AnswerPart {
     /// Text; never empty.
     Text(String),
     /// A citation; its marker ends the text before.
@@ -135,13 +135,13 @@ impl CitedAnswer {
     }
 
     /// Checks more of the answer, and returns the parts that are final.
-    pub(super) fn push(&mut self, text: &str) -> Vec<Part> {
+    pub(super) fn push(&mut self, text: &str) -> Vec<AnswerPart> {
         let checked = self.checker.push(text);
         self.parts(checked)
     }
 
     /// Returns the rest, at the end of the answer.
-    pub(super) fn finish(&mut self) -> Vec<Part> {
+    pub(super) fn finish(&mut self) -> Vec<AnswerPart> {
         let checked = self.checker.finish();
         self.parts(checked)
     }
@@ -158,27 +158,27 @@ impl CitedAnswer {
         let (mut text, mut citations) = (String::with_capacity(answer.len()), Vec::new());
         for part in parts {
             match part {
-                Part::Text(more) => text.push_str(&more),
-                Part::Citation(citation) => citations.push(citation),
+                AnswerPart::Text(more) => text.push_str(&more),
+                AnswerPart::Citation(citation) => citations.push(citation),
             }
         }
         (text, citations)
     }
 
-    fn parts(&mut self, checked: Vec<Checked>) -> Vec<Part> {
+    fn parts(&mut self, checked: Vec<Checked>) -> Vec<AnswerPart> {
         let mut parts = Vec::with_capacity(checked.len());
         for checked in checked {
             match checked {
                 Checked::Text(text) => {
                     self.remember(&text);
-                    parts.push(Part::Text(text));
+                    parts.push(AnswerPart::Text(text));
                 }
                 Checked::Marker(marker) => {
                     let passage = marker.number.checked_sub(1);
                     let passage = passage.and_then(|at| self.passages.get(at));
                     parts.extend(passage.map(|passage| {
                         let quote = passage.quote(claim(&self.recent));
-                        Part::Citation(Citation {
+                        AnswerPart::Citation(Citation {
                             marker: marker.number,
                             id: passage.id.clone(),
                             title: passage.title.clone(),

@@ -34,7 +34,7 @@ pub(super) struct DebugDetails {
     pub(super) milliseconds: Milliseconds,
     pub(super) candidates: Candidates,
     /// The passages that were found but did not fit into the prompt.
-    dropped_passages: Vec<Candidate>,
+    dropped_passages: Vec<DebugCandidate>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     prompt: Option<PromptSize>,
@@ -90,21 +90,20 @@ pub(super) struct Milliseconds {
 #[schema(as = DebugCandidates)]
 pub(super) struct Candidates {
     /// By vector; the score is the cosine similarity.
-    pub(super) vector: Vec<Candidate>,
+    pub(super) vector: Vec<DebugCandidate>,
     /// By keyword.
-    pub(super) keyword: Vec<Candidate>,
+    pub(super) keyword: Vec<DebugCandidate>,
     /// After the fusion of both.
-    pub(super) fused: Vec<Candidate>,
+    pub(super) fused: Vec<DebugCandidate>,
     /// After reranking; absent without a reranker, and if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub(super) reranked: Option<Vec<Candidate>>,
+    pub(super) reranked: Option<Vec<DebugCandidate>>,
 }
 
 /// A row that was found.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = DebugCandidate)]
-pub(super) struct Candidate {
+pub(super) struct DebugCandidate {
     /// The table, if the list is that of one search.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -202,9 +201,9 @@ impl Recorder {
             };
             let left = MAX_CANDIDATES.saturating_sub(list.len());
             let hits = hits.into_iter().take(left).zip(1..);
-            list.extend(hits.map(|((id, score), rank)| Candidate {
+            list.extend(hits.map(|((id, score), rank)| DebugCandidate {
                 table: Some(table.to_owned()),
-                ..Candidate::new(id, rank, score)
+                ..DebugCandidate::new(id, rank, score)
             }));
         });
     }
@@ -265,9 +264,9 @@ impl Milliseconds {
     }
 }
 
-// === impl Candidate ===
+// === impl DebugCandidate ===
 
-impl Candidate {
+impl DebugCandidate {
     fn new(id: Option<String>, rank: usize, score: f64) -> Self {
         Self {
             table: None,
@@ -279,10 +278,10 @@ impl Candidate {
     }
 }
 
-fn list(passages: &[Passage]) -> Vec<Candidate> {
+fn list(passages: &[Passage]) -> Vec<DebugCandidate> {
     let ranks = passages.iter().zip(1..).take(MAX_CANDIDATES);
     ranks
-        .map(|(passage, rank)| Candidate::new(passage.id.clone(), rank, passage.score))
+        .map(|(passage, rank)| DebugCandidate::new(passage.id.clone(), rank, passage.score))
         .collect()
 }
 

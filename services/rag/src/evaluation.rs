@@ -12,7 +12,7 @@ use ziggurat_postgres::{call_context::CallContext, error::QueryError};
 use crate::{
     MAX_QUERY,
     answer::answer,
-    debug::{Candidate, DebugDetails, Recorder},
+    debug::{DebugCandidate, DebugDetails, Recorder},
     failure::Failure,
     pipeline::Pipeline,
     question::Question,
@@ -255,7 +255,7 @@ fn arms(details: &DebugDetails, has_reranker: bool) -> Result<Vec<ArmResult>, Re
 }
 
 /// Merges the lists of several tables by score; the order of a single one stays.
-fn merged(candidates: &[Candidate]) -> Vec<&Candidate> {
+fn merged(candidates: &[DebugCandidate]) -> Vec<&DebugCandidate> {
     let mut merged: Vec<_> = candidates.iter().collect();
     let has_one_table = candidates
         .windows(2)
@@ -271,7 +271,7 @@ fn merged(candidates: &[Candidate]) -> Vec<&Candidate> {
 impl ArmResult {
     fn new(
         arm: &'static str,
-        candidates: &[&Candidate],
+        candidates: &[&DebugCandidate],
         milliseconds: f64,
     ) -> Result<Self, Reason> {
         let ids = candidates.iter();

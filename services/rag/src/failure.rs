@@ -12,7 +12,7 @@ use ziggurat_layers::{
 };
 use ziggurat_llm::{self as llm, Class, Elapsed};
 
-use crate::retrieval::{self, FailureKind};
+use crate::retrieval::{FailureKind, RetrievalFailure};
 
 /// Message for a request that exceeded its own time limit; a slow provider has another message.
 const TOO_LATE: &str = "request took too long to process";
@@ -40,10 +40,10 @@ pub(super) enum Failure {
     Provider(#[source] llm::Error),
     /// The filter of the request does not fit any of the tables.
     #[error("the filter of the request does not match the tables")]
-    Filter(#[source] retrieval::Failure),
+    Filter(#[source] RetrievalFailure),
     /// The tables could not be searched.
     #[error("the tables could not be searched")]
-    Retrieval(FailureKind, #[source] retrieval::Failure),
+    Retrieval(FailureKind, #[source] RetrievalFailure),
     /// The system returned no random bytes.
     #[error("no random bytes")]
     Random(#[from] SysError),
@@ -131,12 +131,12 @@ impl From<llm::Error> for Failure {
     }
 }
 
-impl From<retrieval::Failure> for Failure {
-    fn from(failure: retrieval::Failure) -> Self {
+impl From<RetrievalFailure> for Failure {
+    fn from(failure: RetrievalFailure) -> Self {
         match failure {
-            retrieval::Failure::Embedding(error) => error.into(),
-            retrieval::Failure::Database(kind, _) => Self::Retrieval(kind, failure),
-            retrieval::Failure::Filter => Self::Filter(failure),
+            RetrievalFailure::Embedding(error) => error.into(),
+            RetrievalFailure::Database(kind, _) => Self::Retrieval(kind, failure),
+            RetrievalFailure::Filter => Self::Filter(failure),
         }
     }
 }

@@ -115,7 +115,7 @@ struct Mapping<T>(T);
 struct OnlyMapping<T>(PhantomData<T>);
 
 /// A parsed operator.
-enum Operator {
+enum ParsedOperator {
     Compare(Comparison),
     OneOf { is_wanted: bool },
     Null { is_wanted: bool },
@@ -183,14 +183,14 @@ impl Condition {
         }
         let written = self.operator.unwrap_or_default();
         let value = self.value.unwrap_or(Value::Null);
-        let test = match Operator::parse(&written) {
+        let test = match ParsedOperator::parse(&written) {
             None => return Err(InvalidFilter::Operator(written)),
-            Some(Operator::Null { is_wanted }) => Test::Null { is_wanted },
-            Some(Operator::OneOf { is_wanted }) => {
+            Some(ParsedOperator::Null { is_wanted }) => Test::Null { is_wanted },
+            Some(ParsedOperator::OneOf { is_wanted }) => {
                 let values = elements(value)?;
                 Test::OneOf { is_wanted, values }
             }
-            Some(Operator::Compare(comparison)) => match value.into_text() {
+            Some(ParsedOperator::Compare(comparison)) => match value.into_text() {
                 Some(value) => Test::Compares(comparison, value),
                 None => return Err(InvalidFilter::NoValue(written)),
             },
@@ -231,9 +231,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OnlyMapping<T> {
     }
 }
 
-// === impl Operator ===
+// === impl ParsedOperator ===
 
-impl Operator {
+impl ParsedOperator {
     fn parse(written: &str) -> Option<Self> {
         Some(match &*written.to_ascii_uppercase() {
             "=" => Self::Compare(Comparison::Equal),

@@ -31,7 +31,7 @@ use self::{
 use crate::{
     Options,
     pipeline::Pipeline,
-    pipelines::{Found, Pipelines},
+    pipelines::{FoundPipeline, Pipelines},
     query,
     question::{Question, check_flood, over_limit},
     reply::{ErrorResponse, Refused, json},
@@ -115,8 +115,10 @@ pub(super) async fn models(State(pipelines): State<Pipelines>, extensions: Exten
 pub(super) async fn model(State(pipelines): State<Pipelines>, request: Request<Body>) -> Response {
     let name = query::name(request.uri().path());
     match pipelines.find(&name, request.extensions()) {
-        Found::Seen(pipeline) => json(&Model::new(pipeline.name())),
-        Found::Hidden | Found::Absent => ChatRefusal::no_model(&name).into_response(),
+        FoundPipeline::Seen(pipeline) => json(&Model::new(pipeline.name())),
+        FoundPipeline::Hidden | FoundPipeline::Absent => {
+            ChatRefusal::no_model(&name).into_response()
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
     reply::Refused,
     request::Query,
     rerank::Rerank,
-    retrieval::{Passage, ProbeError, Question, Retriever},
+    retrieval::{Passage, ProbeError, Retriever, SearchRequest},
     rewrite,
     stages::Stage,
 };
@@ -306,7 +306,7 @@ impl Pipeline {
         let searched = operators
             .as_ref()
             .map_or(query.searched(), |operators| &operators.text);
-        let question = Question {
+        let question = SearchRequest {
             text: searched,
             operators: operators.as_ref(),
             filter: query.filter.as_ref(),

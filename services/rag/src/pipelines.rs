@@ -28,7 +28,7 @@ pub struct Pipelines {
 }
 
 /// The pipeline that a caller names.
-pub(super) enum Found {
+pub(super) enum FoundPipeline {
     /// It may use it.
     Seen(Arc<Pipeline>),
     /// It is not for this caller, for which it does not exist. Only the audit trail tells.
@@ -138,12 +138,12 @@ impl Pipelines {
     }
 
     /// Finds the pipeline that the caller of a request names.
-    pub(super) fn find(&self, name: &str, extensions: &Extensions) -> Found {
+    pub(super) fn find(&self, name: &str, extensions: &Extensions) -> FoundPipeline {
         let served = self.served.load();
         match served.iter().find(|pipeline| pipeline.name() == name) {
-            Some(found) if self.shows(found, extensions) => Found::Seen(Arc::clone(found)),
-            Some(_) => Found::Hidden,
-            None => Found::Absent,
+            Some(found) if self.shows(found, extensions) => FoundPipeline::Seen(Arc::clone(found)),
+            Some(_) => FoundPipeline::Hidden,
+            None => FoundPipeline::Absent,
         }
     }
 

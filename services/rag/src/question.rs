@@ -13,7 +13,9 @@ use ziggurat_calls::{
 use ziggurat_layers::{body_limit::BodyPermit, sanitize::TraceId};
 use ziggurat_postgres::{call_context::CallContext, database::Database};
 
-use crate::{Options, pipeline::Pipeline, pipelines::Found, reply::Refused, request::Query};
+use crate::{
+    Options, pipeline::Pipeline, pipelines::FoundPipeline, reply::Refused, request::Query,
+};
 
 /// Methods of questions in the audit trail, the metrics and the traces.
 pub const METHODS: [&str; 2] = [PIPELINE, CHAT];
@@ -96,11 +98,11 @@ impl Question {
     }
 
     /// Returns the pipeline if the caller sees it, and notes if it exists only for others.
-    pub(super) fn find(&self, found: Found) -> Option<Arc<Pipeline>> {
+    pub(super) fn find(&self, found: FoundPipeline) -> Option<Arc<Pipeline>> {
         match found {
-            Found::Seen(pipeline) => return Some(pipeline),
-            Found::Hidden => self.call.hide(),
-            Found::Absent => {}
+            FoundPipeline::Seen(pipeline) => return Some(pipeline),
+            FoundPipeline::Hidden => self.call.hide(),
+            FoundPipeline::Absent => {}
         }
         None
     }

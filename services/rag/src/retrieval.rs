@@ -8,10 +8,10 @@
 //! use ziggurat_llm::Embedder;
 //! use ziggurat_postgres::pool::Pool;
 //! use ziggurat_rag_service::retrieval::{
-//!     Backend, Failure, FilterColumns, Question, Retriever, SearchOptions, Table,
+//!     Backend, RetrievalFailure, FilterColumns, SearchRequest, Retriever, SearchOptions, Table,
 //! };
 //!
-//! # async fn example(pool: Pool, embedder: Embedder) -> Result<(), Failure> {
+//! # async fn example(pool: Pool, embedder: Embedder) -> Result<(), RetrievalFailure> {
 //! let table = Table {
 //!     name: "shop.manual".into(),
 //!     text: "body".into(),
@@ -30,7 +30,7 @@
 //! retriever.check().await;
 //!
 //! let text = "How is wool washed?";
-//! let question = Question {
+//! let question = SearchRequest {
 //!     text,
 //!     filter: None,
 //!     top_n: 10,
@@ -84,7 +84,7 @@ use crate::{
 pub use self::{
     backend::{Backend, UnknownBackend},
     columns::{FilterColumns, ForbiddenColumn},
-    failure::{Failure, FailureKind},
+    failure::{FailureKind, RetrievalFailure},
     operators::Operators,
     probe_error::ProbeError,
 };
@@ -160,7 +160,7 @@ pub struct SearchOptions {
 
 /// A search request.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct SearchRequest<'a> {
     /// The question.
     pub text: &'a str,
     /// A filter of the client, which narrows the filter of the table.
@@ -384,9 +384,9 @@ impl Retriever {
     /// table fails and the others return no passages.
     pub async fn find(
         &self,
-        question: &Question<'_>,
+        question: &SearchRequest<'_>,
         embedding: impl Future<Output = Result<Vec<f32>, llm::Error>> + Send,
-    ) -> Result<Vec<Passage>, Failure> {
+    ) -> Result<Vec<Passage>, RetrievalFailure> {
         let inner = &*self.inner;
         let is_hybrid = inner.options.is_hybrid() && !question.disable_hybrid;
         let request = Request {
@@ -398,7 +398,7 @@ impl Retriever {
             call: &self.call,
         };
         let vector = async {
-            let embedding = embedding.await.map_err(Failure::Embedding)?;
+            let embedding = embedding.await.map_err(RetrievalFailure::Embedding)?;
             let _stage = self.stages.begin("vector");
             let arms = inner.tables.iter();
             Ok(future::join_all(arms.map(|table| table.closest(&request, &embedding))).await)

@@ -26,7 +26,7 @@ use ziggurat_serve::sse::Event;
 use crate::{
     Options,
     answer::Source,
-    citations::{Citation, CitedAnswer, Part},
+    citations::{AnswerPart, Citation, CitedAnswer},
     debug::DebugDetails,
     failure::Failure,
     openai::ChatEncoder,
@@ -271,11 +271,11 @@ impl AnswerStream {
         cited.dropped()
     }
 
-    fn queue_parts(&mut self, parts: &[Part]) {
+    fn queue_parts(&mut self, parts: &[AnswerPart]) {
         for part in parts {
             match part {
-                Part::Text(content) => self.queue(&StreamEvent::Chunk { content }),
-                Part::Citation(citation) => self.queue(&StreamEvent::Citation(citation)),
+                AnswerPart::Text(content) => self.queue(&StreamEvent::Chunk { content }),
+                AnswerPart::Citation(citation) => self.queue(&StreamEvent::Citation(citation)),
             }
         }
     }

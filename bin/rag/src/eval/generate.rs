@@ -11,7 +11,7 @@ use serde_json::json;
 use ziggurat_rag_service::evaluation::Evaluator;
 use ziggurat_runtime::console::print_error;
 
-use crate::eval::{GenerateOptions, Progress, with_pipeline};
+use crate::eval::{GenerateOptions, StepCounter, with_pipeline};
 
 /// Maximum number of characters of a passage beside its question.
 const SHOWN_CHARS: usize = 500;
@@ -49,7 +49,7 @@ async fn draft(evaluator: &Evaluator, count: usize, output: &mut dyn Write) -> a
             "the tables have only {found} passages of 100 characters or more\n"
         ));
     }
-    let mut progress = Progress::new(passages.len(), "questions");
+    let mut progress = StepCounter::new(passages.len(), "questions");
     let mut empty = 0;
     for passage in passages {
         if let Some(question) = evaluator.draft_question(&passage).await? {

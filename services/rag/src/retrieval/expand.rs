@@ -14,7 +14,7 @@ use futures_util::future;
 use tracing::warn;
 use ziggurat_vector_search::retrieval_queries::Adjacent;
 
-use crate::retrieval::{Passage, Question, Retriever, excerpt, table_search::Request};
+use crate::retrieval::{Passage, Retriever, SearchRequest, excerpt, table_search::Request};
 
 /// Limit on the text that two neighbours have in common, in bytes.
 const MAX_OVERLAP: usize = 16_384;
@@ -29,11 +29,11 @@ type Key = (usize, String);
 struct Run {
     /// The best passage among them.
     passage: Passage,
-    parts: Vec<Part>,
+    parts: Vec<RunPart>,
 }
 
 /// A row of a run.
-struct Part {
+struct RunPart {
     id: Option<String>,
     content: String,
 }
@@ -46,7 +46,7 @@ impl Retriever {
     pub(crate) async fn expand(
         &self,
         passages: Vec<Passage>,
-        question: &Question<'_>,
+        question: &SearchRequest<'_>,
     ) -> Vec<Passage> {
         let inner = &*self.inner;
         let distance = inner.options.expand;
@@ -129,7 +129,7 @@ fn join(passages: Vec<Passage>, adjacent: Vec<Vec<Adjacent>>) -> Vec<Passage> {
 
 impl Run {
     fn new(mut passage: Passage, [before, after]: [Vec<Adjacent>; 2]) -> Self {
-        let part = Part {
+        let part = RunPart {
             id: passage.id.clone(),
             content: mem::take(&mut passage.content),
         };
@@ -148,7 +148,7 @@ impl Run {
 
     /// Adds the rows of another run of the same document that has rows in common with this one.
     fn join(mut self, other: Self) -> Self {
-        let place = |part: Option<&Part>| {
+        let place = |part: Option<&RunPart>| {
             let id = part.and_then(|part| part.id.as_ref());
             other.parts.iter().position(|other| other.id.as_ref() == id)
         };
@@ -179,9 +179,9 @@ impl Run {
 }
 
 /// Returns the rows up to the first that may not be shown.
-fn shown(rows: Vec<Adjacent>) -> impl Iterator<Item = Part> {
+fn shown(rows: Vec<Adjacent>) -> impl Iterator<Item = RunPart> {
     rows.into_iter().map_while(|row| {
-        Some(Part {
+        Some(RunPart {
             id: Some(row.id),
             content: row.content?,
         })

@@ -10,7 +10,7 @@ use ziggurat_postgres::{
 /// The reason why a search failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum RetrievalFailure {
     /// There is no vector of the question.
     #[error("failed to embed the question")]
     Embedding(#[source] llm::Error),
@@ -62,9 +62,9 @@ const FILTER_ERRORS: [&str; 10] = [
 /// Error codes for a table and a column that do not exist.
 const MISSING: [&str; 2] = ["42P01", "42703"];
 
-// === impl Failure ===
+// === impl RetrievalFailure ===
 
-impl Failure {
+impl RetrievalFailure {
     /// Returns whether a table or a column does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
@@ -132,10 +132,10 @@ impl Outcome {
 
     /// Decides whether an empty result is a failure. A table that the filter does not fit has no
     /// matching rows, unless the filter matches none of the tables.
-    pub(super) fn into_result(self) -> Result<(), Failure> {
+    pub(super) fn into_result(self) -> Result<(), RetrievalFailure> {
         match self.worst {
-            Some((kind, error)) => Err(Failure::Database(kind, error)),
-            None if self.was_unfit && !self.was_searched => Err(Failure::Filter),
+            Some((kind, error)) => Err(RetrievalFailure::Database(kind, error)),
+            None if self.was_unfit && !self.was_searched => Err(RetrievalFailure::Filter),
             None => Ok(()),
         }
     }
@@ -199,7 +199,10 @@ mod tests {
             }
             let failure = outcome.into_result().expect_err("all have failed");
             assert!(
-                matches!(failure, Failure::Database(FailureKind::Unavailable, _)),
+                matches!(
+                    failure,
+                    RetrievalFailure::Database(FailureKind::Unavailable, _)
+                ),
                 "{failure:?}"
             );
         }
@@ -209,7 +212,10 @@ mod tests {
     fn a_filter_error_needs_a_filter_that_fits_no_table() {
         let mut outcome = Outcome::default();
         outcome.of::<Vec<u8>>(Err(SearchFailure::new(failed("42703"), true)));
-        assert!(matches!(outcome.into_result(), Err(Failure::Filter)));
+        assert!(matches!(
+            outcome.into_result(),
+            Err(RetrievalFailure::Filter)
+        ));
 
         let mut outcome = Outcome::default();
         outcome.of::<Vec<u8>>(Err(SearchFailure::new(failed("42703"), true)));

@@ -80,8 +80,8 @@ pub(super) fn weighing(vector_weight: f64) -> SearchOptions {
     }
 }
 
-pub(super) fn question(text: &str) -> Question<'_> {
-    Question {
+pub(super) fn question(text: &str) -> SearchRequest<'_> {
+    SearchRequest {
         text,
         filter: None,
         top_n: 10,
@@ -93,9 +93,9 @@ pub(super) fn question(text: &str) -> Question<'_> {
 /// Asks with a vector that is available at once.
 pub(super) async fn ask(
     retriever: &Retriever,
-    question: &Question<'_>,
+    question: &SearchRequest<'_>,
     vector: &[f32],
-) -> Result<Vec<Passage>, Failure> {
+) -> Result<Vec<Passage>, RetrievalFailure> {
     retriever
         .find(question, future::ready(Ok(vector.to_vec())))
         .await
@@ -116,7 +116,7 @@ async fn the_closest_rows_come_first_and_rows_without_a_text_or_a_vector_are_lef
     assert!((found[0].score - 1.0).abs() < 1e-9);
     assert!((found[2].score - 0.5_f64.sqrt()).abs() < 1e-6);
     assert!(found[3].score.abs() < 1e-9);
-    let two = Question {
+    let two = SearchRequest {
         top_n: 2,
         ..question("?")
     };
@@ -155,7 +155,7 @@ async fn both_searches_are_fused_unless_one_is_off_or_has_no_weight() {
             ..weighing(weight)
         };
         let retriever = test_database.retriever(vec![table("docs")], options);
-        let asked = Question {
+        let asked = SearchRequest {
             disable_hybrid,
             ..asked
         };
@@ -185,7 +185,7 @@ async fn results_that_repeat_others_make_room_if_that_is_configured() {
              FROM generate_series(11, 15) AS n;"
     );
     let test_database = TestDatabase::with(&sql).await;
-    let asked = Question {
+    let asked = SearchRequest {
         top_n: 3,
         ..question("vacuum")
     };
@@ -264,7 +264,7 @@ async fn tables_are_merged_and_one_that_fails_is_left_out() {
     let test_database = TestDatabase::with(&sql).await;
     let tables = vec![table("docs"), table("missing"), table("more")];
     let retriever = test_database.retriever(tables, by_meaning());
-    let three = Question {
+    let three = SearchRequest {
         top_n: 3,
         ..question("?")
     };
@@ -283,7 +283,7 @@ async fn tables_are_merged_and_one_that_fails_is_left_out() {
     let failure = ask(&retriever, &three, &[-1.0, 0.0]).await;
     let failure = failure.expect_err("nothing, and one has failed");
     assert!(
-        matches!(failure, Failure::Database(FailureKind::Refused, _)),
+        matches!(failure, RetrievalFailure::Database(FailureKind::Refused, _)),
         "{failure:?}"
     );
 }
@@ -296,7 +296,7 @@ async fn a_vector_of_another_size_is_a_failure() {
     let failure = ask(&retriever, &question("zebra"), &[1.0, 0.0, 0.0]).await;
     let failure = failure.expect_err("three are not two");
     assert!(
-        matches!(failure, Failure::Database(FailureKind::Failed, _)),
+        matches!(failure, RetrievalFailure::Database(FailureKind::Failed, _)),
         "{failure:?}"
     );
     // Keyword search does not need the vector.
@@ -315,7 +315,10 @@ async fn without_a_vector_the_keyword_search_is_cancelled() {
     let asked = question("vacuum");
     let failed = future::ready(Err(llm::Error::Empty));
     let failure = retriever.find(&asked, failed).await.expect_err("no vector");
-    assert!(matches!(failure, Failure::Embedding(llm::Error::Empty)));
+    assert!(matches!(
+        failure,
+        RetrievalFailure::Embedding(llm::Error::Empty)
+    ));
 }
 
 #[tokio::test]
@@ -380,7 +383,10 @@ async fn a_database_that_is_down_is_unavailable_and_is_used_again_when_it_is_up(
     let failure = ask(&retriever, &question("vacuum"), &[1.0, 0.0]).await;
     let failure = failure.expect_err("the database is down");
     assert!(
-        matches!(failure, Failure::Database(FailureKind::Unavailable, _)),
+        matches!(
+            failure,
+            RetrievalFailure::Database(FailureKind::Unavailable, _)
+        ),
         "{failure:?}"
     );
 
@@ -405,7 +411,7 @@ async fn a_database_that_is_down_is_unavailable_and_is_used_again_when_it_is_up(
 #[test]
 fn a_search_can_be_sent_between_threads() {
     fn is_send<T: Send>(_: &T) {}
-    let _ = |retriever: &Retriever, question: &Question<'_>| {
+    let _ = |retriever: &Retriever, question: &SearchRequest<'_>| {
         is_send(&retriever.find(question, future::ready(Ok(Vec::new()))));
         is_send(&retriever.check());
     };

@@ -28,9 +28,9 @@ fn condition(column: &str, operator: &str, value: &str) -> String {
     format!(r#"{{"column": {column}, "operator": "{operator}", "value": {value}}}"#)
 }
 
-async fn answer(retriever: &Retriever, json: &str) -> Result<Vec<Passage>, Failure> {
+async fn answer(retriever: &Retriever, json: &str) -> Result<Vec<Passage>, RetrievalFailure> {
     let filter = filter(json);
-    let asked = Question {
+    let asked = SearchRequest {
         filter: Some(&filter),
         ..question("wool")
     };
@@ -122,12 +122,13 @@ async fn a_filter_that_fits_no_table_is_a_client_error_and_one_that_fits_some_is
     ];
     for retriever in both(&test_database, &table("thing")) {
         for (column, operator, value) in cases {
-            let json = format!(
-                r#"{{"conditions": [{}]}}"#,
-                condition(column, operator, value)
-            );
+            let condition = condition(column, operator, value);
+            let json = format!(r#"{{"conditions": [{condition}]}}"#);
             let found = answer(&retriever, &json).await;
-            assert!(matches!(found, Err(Failure::Filter)), "{json}: {found:?}");
+            assert!(
+                matches!(found, Err(RetrievalFailure::Filter)),
+                "{json}: {found:?}"
+            );
         }
     }
     let retriever = test_database.retriever(
@@ -153,7 +154,10 @@ async fn a_filter_that_fits_no_table_is_a_client_error_and_one_that_fits_some_is
     let json = format!(r#"{{"conditions": [{}]}}"#, condition("big", "=", "1"));
     let found = answer(&retriever, &json).await;
     assert!(
-        matches!(found, Err(Failure::Database(FailureKind::Refused, _))),
+        matches!(
+            found,
+            Err(RetrievalFailure::Database(FailureKind::Refused, _))
+        ),
         "{found:?}"
     );
 }
@@ -227,7 +231,7 @@ async fn a_filter_may_name_only_allowed_columns() {
         let found = answer(&retriever, &json).await;
         match refusal {
             None => assert!(!found.expect(&json).is_empty(), "{json}"),
-            Some(_) => assert!(matches!(found, Err(Failure::Filter)), "{found:?}"),
+            Some(_) => assert!(matches!(found, Err(RetrievalFailure::Filter)), "{found:?}"),
         }
     }
     // A table that does not allow the column is left out.
@@ -265,7 +269,7 @@ async fn no_input_of_a_client_is_interpreted_as_sql() {
             // After its NUL is removed, `id\0` names the column `id`.
             match found {
                 Ok(found) => assert_eq!((attack, found.len()), ("id\0", 0)),
-                Err(failure) => assert!(matches!(failure, Failure::Filter), "{failure:?}"),
+                Err(failure) => assert!(matches!(failure, RetrievalFailure::Filter), "{failure:?}"),
             }
             if attack.contains('\0') {
                 continue;

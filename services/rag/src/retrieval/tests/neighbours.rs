@@ -28,7 +28,7 @@ async fn expanded(
     test_database: &TestDatabase,
     tables: Vec<Table>,
     expand: u32,
-    question: &Question<'_>,
+    question: &SearchRequest<'_>,
 ) -> Vec<String> {
     let options = SearchOptions {
         expand,
@@ -46,7 +46,7 @@ async fn expanded(
 #[tokio::test]
 async fn passages_are_joined_with_those_next_to_them_in_their_document() {
     let test_database = TestDatabase::with(PASSAGES).await;
-    let asked = Question {
+    let asked = SearchRequest {
         top_n: 1,
         ..question("?")
     };
@@ -58,7 +58,7 @@ async fn passages_are_joined_with_those_next_to_them_in_their_document() {
         assert_eq!(expanded(1).await, ["a11 a12"]);
         assert_eq!(expanded(3).await, ["a9 a10 a11 a12"]);
     }
-    let two = Question { top_n: 2, ..asked };
+    let two = SearchRequest { top_n: 2, ..asked };
     let found = expanded(&test_database, vec![ordered("at")], 1, &two).await;
     assert_eq!(found, ["a10 a11 a12"], "the second is a part of the first");
     let unordered = expanded(&test_database, vec![table("docs")], 1, &asked).await;
@@ -68,7 +68,7 @@ async fn passages_are_joined_with_those_next_to_them_in_their_document() {
 #[tokio::test]
 async fn no_neighbour_is_joined_that_the_filters_leave_out() {
     let test_database = TestDatabase::with(PASSAGES).await;
-    let asked = Question {
+    let asked = SearchRequest {
         top_n: 1,
         ..question("?")
     };
@@ -83,7 +83,7 @@ async fn no_neighbour_is_joined_that_the_filters_leave_out() {
     let json = r#"{"conditions": [{"column": "is_draft", "operator": "=", "value": false}]}"#;
     let filter: Filter = serde_json::from_str(json).expect(json);
     let filter = filter.check().expect(json);
-    let narrowed = Question {
+    let narrowed = SearchRequest {
         filter: filter.as_ref(),
         ..asked
     };
@@ -94,7 +94,7 @@ async fn no_neighbour_is_joined_that_the_filters_leave_out() {
 #[tokio::test]
 async fn an_order_that_cannot_be_read_leaves_passages_as_they_are() {
     let test_database = TestDatabase::with(PASSAGES).await;
-    let asked = Question {
+    let asked = SearchRequest {
         top_n: 1,
         ..question("?")
     };

@@ -12,7 +12,7 @@ const ROWS: &str = "CREATE EXTENSION IF NOT EXISTS vector;
 async fn found(test_database: &TestDatabase, options: SearchOptions, text: &str) -> Vec<String> {
     let retriever = test_database.retriever(vec![table("docs")], options);
     let operators = retriever.operators(text);
-    let asked = Question {
+    let asked = SearchRequest {
         operators: operators.as_ref(),
         top_n: 4,
         ..question(operators.as_ref().map_or(text, |found| &found.text))

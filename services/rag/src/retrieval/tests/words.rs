@@ -404,7 +404,7 @@ async fn a_vector_index_continues_its_scan_if_a_filter_removes_rows() {
     let json = r#"{"conditions": [{"column": "kind", "operator": "=", "value": "rare"}]}"#;
     let filter: Filter = serde_json::from_str(json).expect(json);
     let filter = filter.check().expect(json);
-    let asked = Question {
+    let asked = SearchRequest {
         filter: filter.as_ref(),
         top_n: 30,
         ..question("?")
@@ -414,7 +414,7 @@ async fn a_vector_index_continues_its_scan_if_a_filter_removes_rows() {
         .await
         .expect("passages");
     assert_eq!(found.len(), 30);
-    let all = Question {
+    let all = SearchRequest {
         top_n: 200,
         filter: None,
         ..asked
