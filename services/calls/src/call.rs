@@ -53,10 +53,10 @@ pub struct Calls {
 /// record, the metrics, the span and the entry in the list of statements. A call without an end was
 /// cancelled. Where everything is off, a call is empty, and nothing is noted.
 #[derive(Clone, Debug, Default)]
-pub struct Call(Option<Arc<Shared>>);
+pub struct Call(Option<Arc<CallState>>);
 
 #[derive(Debug)]
-struct Shared {
+struct CallState {
     context: CallContext,
     record: Option<Record>,
     allowance: Option<Arc<Allowance>>,
@@ -157,7 +157,7 @@ impl Calls {
         let span = self.span(caller, target, request);
         let trace = span.trace();
         let entry = followed.as_ref().map(FollowedCall::entry);
-        Call(Some(Arc::new(Shared {
+        Call(Some(Arc::new(CallState {
             context: CallContext::new(trace.clone(), comment),
             record: self.record(caller, target, request_id, trace),
             allowance,
@@ -559,9 +559,9 @@ impl Call {
     }
 }
 
-// === impl Shared ===
+// === impl CallState ===
 
-impl Shared {
+impl CallState {
     /// Ends the call, once.
     fn end(&self, verdict: Verdict, bytes: Option<u64>, code: &str) {
         let ended = Progress {
@@ -611,7 +611,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for CallState {
     fn drop(&mut self) {
         self.end(Verdict::Cancelled, None, "");
     }

@@ -19,7 +19,7 @@ use crate::{
     activity::{
         Activity,
         latency::ToolLatency,
-        shown::{Finished, Running},
+        shown::{Finished, RunningStatement},
     },
 };
 
@@ -65,7 +65,7 @@ pub(crate) struct Listed {
     /// The server that answers: each replica lists its own statements.
     replica: String,
     /// Statements that run, the oldest first.
-    running: Vec<Running>,
+    running: Vec<RunningStatement>,
     /// Of the last 200 statements those of the caller, or all, the latest first.
     finished: Vec<Finished>,
     /// Times of the statements within the last five minutes, by tool: of those that have ended of the

@@ -17,7 +17,7 @@ use crate::{
         CallEntry,
         latency::{Latency, ToolLatency},
         part::{CANCELLED, Ended, MAX_FINISHED, Part},
-        shown::{Finished, Running},
+        shown::{Finished, RunningStatement},
         slot::{CancelledBy, Entry, Facts, Slot, State, shown_id},
     },
 };
@@ -133,7 +133,11 @@ impl Activity {
 
     /// Returns the statements that run, the oldest first: the statements of a caller, or all.
     /// `has_texts` is true if the reader may see the texts of the operator.
-    pub(crate) fn running(&self, caller: Option<Caller<'_>>, has_texts: bool) -> Vec<Running> {
+    pub(crate) fn running(
+        &self,
+        caller: Option<Caller<'_>>,
+        has_texts: bool,
+    ) -> Vec<RunningStatement> {
         let slots = self.slots();
         // Copied under the lock of the call, and written without it.
         let listed = slots.iter().filter_map(|slot| {
@@ -143,7 +147,7 @@ impl Activity {
             })
         });
         let listed = listed.flatten();
-        let running = listed.map(|(facts, state)| Running::new(facts, state, has_texts));
+        let running = listed.map(|(facts, state)| RunningStatement::new(facts, state, has_texts));
         let mut running: Vec<_> = running.collect();
         running.sort_by(|one, other| one.order().cmp(&other.order()));
         running

@@ -13,8 +13,7 @@ use crate::activity::{
 
 /// A statement that runs.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = RunningStatement)]
-pub(crate) struct Running {
+pub(crate) struct RunningStatement {
     #[serde(flatten)]
     about: About,
     /// `waiting` (for a place or for a connection), `running`, `sending` or `cancelling`.
@@ -40,7 +39,7 @@ pub(crate) struct Finished {
 pub(crate) struct About {
     /// Id by which it is cancelled.
     id: String,
-    caller: Caller,
+    caller: StatementCaller,
     /// The way in: `http`, `stdio` or `rest`.
     via: &'static str,
     /// The tool, or the path of the request.
@@ -62,17 +61,16 @@ pub(crate) struct About {
 
 /// The caller of a statement.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = StatementCaller)]
-struct Caller {
+struct StatementCaller {
     /// `user`, `token`, `client` or `local`.
     kind: &'static str,
     /// Null for a caller without a name.
     name: Option<String>,
 }
 
-// === impl Running ===
+// === impl RunningStatement ===
 
-impl Running {
+impl RunningStatement {
     pub(crate) fn new(facts: Facts, state: State, has_texts: bool) -> Self {
         let took = facts.began.elapsed();
         Self {
@@ -111,7 +109,7 @@ impl About {
         };
         Self {
             id: shown_id(facts.id),
-            caller: Caller {
+            caller: StatementCaller {
                 kind: facts.kind,
                 name: text(facts.name),
             },

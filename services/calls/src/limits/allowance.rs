@@ -8,7 +8,7 @@ use ziggurat_layers::clock::{Calendar, Clock, System};
 
 use crate::limits::{
     Refused,
-    counts::{self, Counts, Running, Sent},
+    counts::{self, Counts, RunningPermit, Sent},
     fields,
     settings::Rule,
 };
@@ -39,7 +39,7 @@ pub struct Left {
 #[must_use]
 pub struct StatementPermit {
     /// `None`: the caller may run any number of statements.
-    _running: Option<Running>,
+    _running: Option<RunningPermit>,
 }
 
 // === impl Allowance ===

@@ -15,8 +15,8 @@ use std::{
 use ziggurat_layers::clock::{Calendar, Clock};
 use ziggurat_runtime::lock;
 
-use self::calls::{Calls, period_nanos};
-pub(crate) use self::statements::{Running, Statements};
+use self::calls::{CallWindow, period_nanos};
+pub(crate) use self::statements::{RunningPermit, Statements};
 use crate::limits::{
     leases::{Lease, LeaseRequest},
     settings::Rule,
@@ -27,7 +27,7 @@ const DAY: u64 = 86_400;
 /// Counts of one caller.
 #[derive(Debug)]
 pub(crate) struct Counts<C> {
-    pub(crate) calls: Calls<C>,
+    pub(crate) calls: CallWindow<C>,
     pub(crate) statements: Arc<Statements>,
     sent: Mutex<Sent>,
     /// Rule of the last call, and the time up to which calls count as used before the first rule.
@@ -58,7 +58,7 @@ impl<C: Clock + Calendar + Clone> Counts<C> {
         lease: Option<Lease>,
     ) -> Self {
         Self {
-            calls: Calls::new(clock, lease),
+            calls: CallWindow::new(clock, lease),
             statements: Arc::default(),
             sent: Mutex::new(sent),
             rule: Mutex::new((None, calls_used_until)),

@@ -18,7 +18,7 @@ use crate::limits::{
 /// Calls of one caller: a window of them at most is available at once, and each becomes available
 /// again after its part of the window.
 #[derive(Debug)]
-pub(crate) struct Calls<C> {
+pub(crate) struct CallWindow<C> {
     clock: C,
     /// Time of the clock at which all calls are available again, in nanoseconds.
     full_at: AtomicU64,
@@ -30,9 +30,9 @@ pub(crate) struct Calls<C> {
     lease: Option<Lease>,
 }
 
-// === impl Calls ===
+// === impl CallWindow ===
 
-impl<C: Clock + Clone> Calls<C> {
+impl<C: Clock + Clone> CallWindow<C> {
     pub(super) fn new(clock: &C, lease: Option<Lease>) -> Self {
         Self {
             full_at: AtomicU64::new(0),

@@ -21,7 +21,7 @@ struct Size {
 
 /// Permit of a running statement, which ends when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningPermit {
     permit: Option<OwnedSemaphorePermit>,
     statements: Arc<Statements>,
 }
@@ -53,18 +53,18 @@ impl Statements {
     }
 
     /// Waits for a permit.
-    pub(crate) async fn permit(self: Arc<Self>) -> Running {
+    pub(crate) async fn permit(self: Arc<Self>) -> RunningPermit {
         let permit = Arc::clone(&self.free).acquire_owned().await;
-        Running {
+        RunningPermit {
             permit: Some(permit.expect("the semaphore is never closed")),
             statements: self,
         }
     }
 }
 
-// === impl Running ===
+// === impl RunningPermit ===
 
-impl Drop for Running {
+impl Drop for RunningPermit {
     fn drop(&mut self) {
         let permit = self.permit.take();
         let mut size = lock(&self.statements.size);
