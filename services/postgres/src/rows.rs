@@ -24,7 +24,7 @@ use crate::{
 
 /// Column of a result.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct ResultColumn {
     name: String,
     type_oid: u32,
     kind: Kind,
@@ -38,7 +38,7 @@ pub struct Column {
 /// cancelled.
 #[must_use = "a statement runs only while its rows are asked for"]
 pub struct Rows {
-    columns: Arc<[Column]>,
+    columns: Arc<[ResultColumn]>,
     is_command: bool,
     extent: Option<Extent>,
     handoff: Handoff,
@@ -49,9 +49,9 @@ pub struct Rows {
 
 /// Row of a result.
 #[derive(Debug)]
-pub struct Row {
+pub struct ResultRow {
     values: driver::Row,
-    columns: Arc<[Column]>,
+    columns: Arc<[ResultColumn]>,
 }
 
 /// Number of rows of a result, if PostgreSQL has counted them before it sends any.
@@ -101,7 +101,7 @@ pub(super) struct Handoff {
 /// Item of a driver: first the head, then rows.
 pub(super) enum Item {
     Head {
-        columns: Arc<[Column]>,
+        columns: Arc<[ResultColumn]>,
         is_command: bool,
         extent: Option<Extent>,
     },
@@ -112,7 +112,7 @@ pub(super) enum Item {
 
 impl Item {
     /// Makes a head for an unknown number of rows.
-    pub(super) fn head(columns: Arc<[Column]>) -> Self {
+    pub(super) fn head(columns: Arc<[ResultColumn]>) -> Self {
         Self::Head {
             columns,
             is_command: false,
@@ -121,9 +121,9 @@ impl Item {
     }
 }
 
-// === impl Column ===
+// === impl ResultColumn ===
 
-impl Column {
+impl ResultColumn {
     pub(super) fn new(field: &Field, kind: impl Fn(u32) -> Option<Kind>) -> Self {
         Self {
             name: field.name.clone(),
@@ -202,7 +202,7 @@ impl Rows {
 
     /// Returns the columns; a query may have none.
     #[must_use]
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[ResultColumn] {
         &self.columns
     }
 
@@ -237,7 +237,7 @@ impl Rows {
 }
 
 impl Stream for Rows {
-    type Item = Result<Row, QueryError>;
+    type Item = Result<ResultRow, QueryError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
@@ -247,7 +247,7 @@ impl Stream for Rows {
         let polled = driver.as_mut().poll(cx);
         if let Some(Item::Row(values)) = this.handoff.take() {
             let columns = Arc::clone(&this.columns);
-            return Poll::Ready(Some(Ok(Row { values, columns })));
+            return Poll::Ready(Some(Ok(ResultRow { values, columns })));
         }
         let end = ready!(polled);
         this.driver = None;
@@ -272,12 +272,12 @@ impl fmt::Debug for Rows {
     }
 }
 
-// === impl Row ===
+// === impl ResultRow ===
 
-impl Row {
+impl ResultRow {
     /// Makes a row of texts, which says something in place of a result.
     #[must_use]
-    pub fn of_texts(columns: &Arc<[Column]>, texts: &[&str]) -> Self {
+    pub fn of_texts(columns: &Arc<[ResultColumn]>, texts: &[&str]) -> Self {
         Self {
             values: driver::Row::of_texts(texts),
             columns: Arc::clone(columns),
@@ -286,7 +286,7 @@ impl Row {
 
     /// Returns the columns; a row may have none.
     #[must_use]
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[ResultColumn] {
         &self.columns
     }
 

@@ -59,7 +59,7 @@ pub struct Format {
 }
 
 /// Escapes characters that would end a field, and cuts it at its limit.
-struct Field<'a, L> {
+struct TsvField<'a, L> {
     out: &'a mut L,
     format: Format,
     /// Number of bytes that were put, including those behind the limit.
@@ -71,7 +71,7 @@ struct Field<'a, L> {
 impl Format {
     /// Writes one field, and returns whether it was cut. For NULL do not call it.
     pub fn write_value(self, out: &mut impl Line, kind: Kind, text: &str) -> bool {
-        let mut field = Field::new(out, self);
+        let mut field = TsvField::new(out, self);
         match kind {
             Kind::Text => field.put(text),
             Kind::Bool => match text {
@@ -146,9 +146,9 @@ impl TextOutput for String {
     }
 }
 
-// === impl Field ===
+// === impl TsvField ===
 
-impl<'a, L: Line> Field<'a, L> {
+impl<'a, L: Line> TsvField<'a, L> {
     fn new(out: &'a mut L, format: Format) -> Self {
         Self {
             out,
@@ -219,7 +219,7 @@ impl<'a, L: Line> Field<'a, L> {
     }
 }
 
-impl<L: Line> TextOutput for Field<'_, L> {
+impl<L: Line> TextOutput for TsvField<'_, L> {
     fn put(&mut self, text: &str) {
         let text = self.room(text);
         if !self.format.shows_hidden {
@@ -251,7 +251,7 @@ fn boolean(text: &str) -> &str {
 
 /// Writes a timestamp as [`write_value`] does.
 pub fn write_timestamp(out: &mut impl Line, text: &str) {
-    put_timestamp(&mut Field::new(out, Format::default()), text);
+    put_timestamp(&mut TsvField::new(out, Format::default()), text);
 }
 
 /// Writes `2024-01-31 12:34:56.5+00` as `2024-01-31T12:34:56.5Z`, and a `timestamp` without time

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use ziggurat_answers::write_scalar;
-use ziggurat_postgres::{error::QueryError, rows::Row, scalar::Scalar};
+use ziggurat_postgres::{error::QueryError, rows::ResultRow, scalar::Scalar};
 use ziggurat_text::Text;
 
 /// Maximum number of bytes of a value; of a longer one its beginning is sent.
@@ -16,7 +16,7 @@ struct Cut<'a> {
 }
 
 /// Writes a row as a JSON array.
-pub(crate) fn write_row(json: &mut Text, row: &Row) -> Result<(), QueryError> {
+pub(crate) fn write_row(json: &mut Text, row: &ResultRow) -> Result<(), QueryError> {
     json.push_json("[");
     for (index, value) in row.scalars().enumerate() {
         if index > 0 {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 use ziggurat_databases::Current;
-use ziggurat_postgres::{metadata::Table, rows::Column};
+use ziggurat_postgres::{metadata::Table, rows::ResultColumn};
 
 /// Column of a result.
 #[derive(Debug, Serialize, ToSchema)]
@@ -21,7 +21,7 @@ pub(crate) struct DescribedColumn {
 }
 
 /// Describes columns, as far as their types and tables are known.
-pub(crate) fn described(current: &Current, columns: &[Column]) -> Vec<DescribedColumn> {
+pub(crate) fn described(current: &Current, columns: &[ResultColumn]) -> Vec<DescribedColumn> {
     let metadata = current.cached_metadata();
     // Columns of one table mostly stand together.
     let mut latest: Option<(u32, Option<Table<'_>>)> = None;

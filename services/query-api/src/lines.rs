@@ -23,7 +23,7 @@ use ziggurat_postgres::{
     error::QueryError,
     large_rows::LargeRowPermit,
     notices::Notice,
-    rows::{Row, Rows},
+    rows::{ResultRow, Rows},
 };
 use ziggurat_text::Text;
 
@@ -214,7 +214,7 @@ impl Reader {
     }
 
     /// Adds a row, unless it exceeds a limit.
-    fn add(&mut self, row: &Row) -> Result<(), QueryError> {
+    fn add(&mut self, row: &ResultRow) -> Result<(), QueryError> {
         let before = self.piece.mark();
         self.piece
             .push_json(if self.in_piece == 0 { BEFORE_ROWS } else { "," });

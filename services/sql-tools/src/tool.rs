@@ -13,7 +13,7 @@ use ziggurat_mcp::{
     Annotations, Caller, Error, Reported, ToolDescriptor, ToolHandler, ToolRequest, ToolResult,
 };
 use ziggurat_postgres::{
-    error::QueryError, large_rows::LargeRows, rows::Row, statement::Statement,
+    error::QueryError, large_rows::LargeRows, rows::ResultRow, statement::Statement,
 };
 use ziggurat_tokens::Identity;
 
@@ -129,7 +129,7 @@ impl SqlTool {
         &self,
         call: &ToolCall<'_>,
         statement: Statement,
-    ) -> Result<Vec<Row>, QueryError> {
+    ) -> Result<Vec<ResultRow>, QueryError> {
         let lease = Call::of(call.request).lease(call.current.pool()).await?;
         statement.run(lease).await?.try_collect().await
     }

@@ -17,7 +17,7 @@ use ziggurat_postgres::{
     error::{Phase, QueryError},
     large_rows::LargeRowPermit,
     pool::Lease,
-    rows::{Column, Row, Rows, Summary},
+    rows::{ResultColumn, ResultRow, Rows, Summary},
     statement::{Statement, Window},
 };
 use ziggurat_text::Line;
@@ -210,7 +210,7 @@ impl Request {
 
     /// Makes a table for the structured result, if requested.
     fn structured(&self, rows: &Rows) -> StructuredRows {
-        let columns = rows.columns().iter().map(Column::name);
+        let columns = rows.columns().iter().map(ResultColumn::name);
         let table = || Box::new(Table::new(columns, self.max_bytes));
         self.is_structured.then(table)
     }
@@ -569,7 +569,11 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
 }
 
 /// Writes a row on a new line, and returns whether a value was cut. Rows without columns write no lines.
-fn write_line(tsv: &mut impl Line, row: &Row, format: CallFormat) -> Result<bool, QueryError> {
+fn write_line(
+    tsv: &mut impl Line,
+    row: &ResultRow,
+    format: CallFormat,
+) -> Result<bool, QueryError> {
     if row.columns().is_empty() {
         return Ok(false);
     }

@@ -148,23 +148,23 @@ fn find(text: &str, account: Account<'_>) -> Option<String> {
 }
 
 /// Field of a line, with `\` and `:` still escaped.
-struct Field<'a>(&'a str);
+struct LineField<'a>(&'a str);
 
-impl Field<'_> {
+impl LineField<'_> {
     fn fits(&self, value: &str) -> bool {
         self.0 == "*" || unescaped(self.0) == value
     }
 }
 
 /// Splits a line behind its first field.
-fn field(line: &str) -> Option<(Field<'_>, &str)> {
+fn field(line: &str) -> Option<(LineField<'_>, &str)> {
     let mut is_escaped = false;
     let end = line.find(|c| {
         let ends = c == ':' && !is_escaped;
         is_escaped = c == '\\' && !is_escaped;
         ends
     })?;
-    Some((Field(&line[..end]), &line[end + 1..]))
+    Some((LineField(&line[..end]), &line[end + 1..]))
 }
 
 fn unescaped(text: &str) -> String {

@@ -14,7 +14,7 @@ use crate::{
     driver::{DriverError, Event, Field},
     error::{Phase, QueryError},
     pool::{Lease, Pool},
-    rows::{Column, Handoff, Item, Summary},
+    rows::{Handoff, Item, ResultColumn, Summary},
     statement::{Access, Route, Statement, Window},
     statement_log::{Counts, StatementLog},
 };
@@ -56,7 +56,7 @@ struct Execution {
     handoff: Handoff,
     progress: Progress,
     /// Columns, known after PostgreSQL has parsed the text, or before the first row.
-    columns: Option<Arc<[Column]>>,
+    columns: Option<Arc<[ResultColumn]>>,
     /// Comment before the statement, or an empty text. It is ASCII.
     comment: String,
 }
@@ -517,7 +517,7 @@ impl Progress {
 
 /// Returns the columns of a result. Unknown types are looked up on another connection, since this
 /// one is in the middle of an answer.
-async fn columns(fields: &[Field], pool: &Pool) -> Arc<[Column]> {
+async fn columns(fields: &[Field], pool: &Pool) -> Arc<[ResultColumn]> {
     let unknown: Vec<u32> = fields
         .iter()
         .map(|field| field.type_oid)
@@ -536,7 +536,7 @@ async fn columns(fields: &[Field], pool: &Pool) -> Arc<[Column]> {
     }
     fields
         .iter()
-        .map(|field| Column::new(field, |oid| pool.catalogue().kind(oid)))
+        .map(|field| ResultColumn::new(field, |oid| pool.catalogue().kind(oid)))
         .collect()
 }
 

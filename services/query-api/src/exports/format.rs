@@ -10,7 +10,7 @@ use ziggurat_answers::write_scalar;
 use ziggurat_postgres::{
     error::QueryError,
     kind::Kind,
-    rows::{Column, Row},
+    rows::{ResultColumn, ResultRow},
     scalar::Scalar,
     tsv,
 };
@@ -71,7 +71,7 @@ impl ExportFormat {
 
 impl RowWriter {
     /// Makes a writer. Formulas are guarded in formats for spreadsheets.
-    pub(super) fn new(format: ExportFormat, is_guarded: bool, columns: &[Column]) -> Self {
+    pub(super) fn new(format: ExportFormat, is_guarded: bool, columns: &[ResultColumn]) -> Self {
         Self {
             format,
             is_guarded,
@@ -81,7 +81,7 @@ impl RowWriter {
     }
 
     /// Writes what stands before the rows.
-    pub(super) fn begin(&self, columns: &[Column], out: &mut String) {
+    pub(super) fn begin(&self, columns: &[ResultColumn], out: &mut String) {
         match self.format {
             ExportFormat::Csv | ExportFormat::Tsv => {
                 for (index, column) in columns.iter().enumerate() {
@@ -98,7 +98,7 @@ impl RowWriter {
     }
 
     /// Writes a row.
-    pub(super) fn write(&mut self, row: &Row, out: &mut String) -> Result<(), QueryError> {
+    pub(super) fn write(&mut self, row: &ResultRow, out: &mut String) -> Result<(), QueryError> {
         match self.format {
             ExportFormat::Csv | ExportFormat::Tsv => self.write_line(row, out)?,
             ExportFormat::Json => {
@@ -121,7 +121,7 @@ impl RowWriter {
         }
     }
 
-    fn write_line(&self, row: &Row, out: &mut String) -> Result<(), QueryError> {
+    fn write_line(&self, row: &ResultRow, out: &mut String) -> Result<(), QueryError> {
         for (index, value) in row.scalars().enumerate() {
             if index > 0 {
                 out.push(self.format.delimiter());
@@ -167,7 +167,7 @@ impl RowWriter {
         }
     }
 
-    fn write_object(&self, row: &Row, out: &mut String) -> Result<(), QueryError> {
+    fn write_object(&self, row: &ResultRow, out: &mut String) -> Result<(), QueryError> {
         let mut json = Text::new();
         let columns = row.columns().iter().zip(&self.members);
         for ((column, member), value) in columns.zip(row.scalars()) {
@@ -190,7 +190,7 @@ impl RowWriter {
 }
 
 /// Returns the beginnings of the members of an object. A name that repeats gets a number.
-fn members(columns: &[Column]) -> Vec<String> {
+fn members(columns: &[ResultColumn]) -> Vec<String> {
     let mut known = HashSet::new();
     let members = columns.iter().enumerate().map(|(index, column)| {
         let mut name = column.name().to_owned();
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn names_that_repeat_get_a_number() {
-        let columns = ["a", "a", "a_2", "a", "q\"", ""].map(Column::text);
+        let columns = ["a", "a", "a_2", "a", "q\"", ""].map(ResultColumn::text);
         assert_eq!(
             members(&columns),
             [

@@ -14,7 +14,7 @@ use ziggurat_mcp::ToolResult;
 use ziggurat_postgres::{
     error::QueryError,
     quoted,
-    rows::{Column, Row},
+    rows::{ResultColumn, ResultRow},
 };
 
 use crate::{
@@ -131,7 +131,7 @@ impl HealthChecks {
         let chosen = tool
             .rows(call, tool.statement(call, &text, values)?)
             .await?;
-        let columns: Arc<[Column]> = COLUMNS.map(Column::text).into();
+        let columns: Arc<[ResultColumn]> = COLUMNS.map(ResultColumn::text).into();
         let mut found = Vec::new();
         for row in chosen {
             let check = row.text(0)?.unwrap_or_default();
@@ -146,7 +146,7 @@ impl HealthChecks {
                 Ok(rows) => found.extend(rows),
                 Err(reason) => {
                     let texts = [check, "unknown", name, "", "", &reason];
-                    found.push(Row::of_texts(&columns, &texts));
+                    found.push(ResultRow::of_texts(&columns, &texts));
                 }
             }
         }
@@ -160,7 +160,7 @@ impl HealthChecks {
         call: &ToolCall<'_>,
         schema: &[Option<Checked>],
         left: Duration,
-    ) -> Result<Vec<Row>, String> {
+    ) -> Result<Vec<ResultRow>, String> {
         let limit = CHECK_TIME.min(left);
         let check = self.0.iter().find(|check| check.definition.name == name);
         let Some(check) = check.filter(|_| !limit.is_zero()) else {

@@ -13,7 +13,7 @@ use ziggurat_mcp::{Reported, Schema, Structure, Text, ToolResult};
 use ziggurat_postgres::{
     error::QueryError,
     kind::Kind,
-    rows::{Column, Row, Rows},
+    rows::{ResultColumn, ResultRow, Rows},
 };
 
 use crate::definition::{Definition, Shape};
@@ -45,16 +45,16 @@ pub(crate) enum AnswerError {
 
 /// The rows of a result.
 struct Found {
-    columns: Vec<Column>,
-    rows: Vec<Row>,
+    columns: Vec<ResultColumn>,
+    rows: Vec<ResultRow>,
     has_more: bool,
     /// The number of rows that a command without columns changed.
     changed: Option<u64>,
 }
 
 /// The rows of a result that an answer may have.
-struct Kept {
-    rows: Vec<Row>,
+struct KeptRows {
+    rows: Vec<ResultRow>,
     bytes: usize,
     max_bytes: usize,
     left: Left,
@@ -96,10 +96,10 @@ impl Answer<'_> {
     /// Writes rows that have been read already.
     pub(crate) fn write_rows(
         &self,
-        columns: Vec<Column>,
-        rows: Vec<Row>,
+        columns: Vec<ResultColumn>,
+        rows: Vec<ResultRow>,
     ) -> Result<ToolResult, AnswerError> {
-        let mut kept = Kept::new(self);
+        let mut kept = KeptRows::new(self);
         for row in rows {
             kept.add(row);
         }
@@ -110,7 +110,7 @@ impl Answer<'_> {
     /// Reads as many rows as an answer may have. A statement that writes is read to its end, because
     /// it is undone otherwise.
     async fn find(&self, mut rows: Rows) -> Result<Found, AnswerError> {
-        let mut kept = Kept::new(self);
+        let mut kept = KeptRows::new(self);
         let columns = rows.columns().to_vec();
         while let Some(row) = rows.try_next().await? {
             kept.add(row);
@@ -167,7 +167,7 @@ impl Answer<'_> {
         &self,
         found: &mut Found,
         body: &mut Written,
-        write: impl Fn(&Row, &mut Written) -> Result<(), QueryError>,
+        write: impl Fn(&ResultRow, &mut Written) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
         for (index, row) in found.rows.iter().enumerate() {
             let before = body.text.len();
@@ -267,9 +267,9 @@ impl Answer<'_> {
 
     fn write_field(
         &self,
-        row: &Row,
+        row: &ResultRow,
         index: usize,
-        column: &Column,
+        column: &ResultColumn,
         null: &str,
         body: &mut Written,
     ) -> Result<(), QueryError> {
@@ -288,7 +288,7 @@ impl Answer<'_> {
         if let Some(changed) = found.changed {
             return Ok(Table::changed(changed));
         }
-        let mut table = Table::new(found.columns.iter().map(Column::name), self.max_bytes);
+        let mut table = Table::new(found.columns.iter().map(ResultColumn::name), self.max_bytes);
         for row in &found.rows {
             table.add(|table| table.write_row(row.scalars()))?;
         }
@@ -312,7 +312,7 @@ impl Answer<'_> {
             Shape::Record => {
                 json.push_json(r#"{"record":{"#);
                 let mut names = Vec::new();
-                let values = found.rows.first().into_iter().flat_map(Row::scalars);
+                let values = found.rows.first().into_iter().flat_map(ResultRow::scalars);
                 for (column, value) in found.columns.iter().zip(values) {
                     // JSON has one member of a name; the text has all columns.
                     if names.contains(&column.name()) {
@@ -384,9 +384,9 @@ fn tsv_line(fields: ziggurat_postgres::tsv::Format, line: &str) -> String {
     out
 }
 
-// === impl Kept ===
+// === impl KeptRows ===
 
-impl Kept {
+impl KeptRows {
     fn new(answer: &Answer<'_>) -> Self {
         Self {
             rows: Vec::new(),
@@ -398,7 +398,7 @@ impl Kept {
         }
     }
 
-    fn add(&mut self, row: Row) {
+    fn add(&mut self, row: ResultRow) {
         if self.is_cut {
             return;
         }
@@ -412,7 +412,11 @@ impl Kept {
     }
 
     /// Returns the result, which ends before a row of `oversized` bytes if there is one.
-    fn found(self, columns: Vec<Column>, oversized: Option<usize>) -> Result<Found, Reported> {
+    fn found(
+        self,
+        columns: Vec<ResultColumn>,
+        oversized: Option<usize>,
+    ) -> Result<Found, Reported> {
         if self.rows.is_empty()
             && let Some(refused) = self.used_up
         {
