@@ -57,20 +57,20 @@ fn leading(scans: &[(Scan, Option<Table>)]) -> Option<usize> {
 }
 
 /// Columns of a candidate; the first `equal` of them can stand in any order.
-struct Keys {
+struct CandidateKeys {
     keys: Vec<Key>,
     equal: usize,
 }
 
 /// Lists of columns for one scan.
 struct KeyLists {
-    lists: Vec<Keys>,
+    lists: Vec<CandidateKeys>,
     /// Rows of the table.
     rows: f64,
 }
 
 /// Adds a candidate for a scan, or the scan to a candidate that is known.
-fn add(advice: &mut Advice, scan: &Scan, table: &Table, keys: Keys, is_first: bool) {
+fn add(advice: &mut Advice, scan: &Scan, table: &Table, keys: CandidateKeys, is_first: bool) {
     let reason = table
         .indexes
         .iter()
@@ -120,7 +120,7 @@ fn add(advice: &mut Advice, scan: &Scan, table: &Table, keys: Keys, is_first: bo
 
 /// Returns the lists of columns that may help a scan, without those that occur twice. The first is
 /// the best guess.
-fn key_lists(scan: &Scan, table: &Table, is_leading: bool) -> Vec<Keys> {
+fn key_lists(scan: &Scan, table: &Table, is_leading: bool) -> Vec<CandidateKeys> {
     let equal = columns(table, &scan.equal);
     let joined = columns(table, &scan.joined);
     let ranges = columns(table, &scan.ranges);
@@ -261,7 +261,7 @@ impl KeyLists {
         let is_new = self.lists.iter().all(|list| list.keys != keys);
         if !keys.is_empty() && is_new {
             let equal = equal.len();
-            self.lists.push(Keys { keys, equal });
+            self.lists.push(CandidateKeys { keys, equal });
         }
     }
 
@@ -279,9 +279,9 @@ impl KeyLists {
     }
 }
 
-// === impl Keys ===
+// === impl CandidateKeys ===
 
-impl Keys {
+impl CandidateKeys {
     /// Returns whether an index begins with these columns.
     fn begins(&self, index: &Index) -> bool {
         let names: Vec<&String> = self.keys.iter().map(|key| &key.column).collect();

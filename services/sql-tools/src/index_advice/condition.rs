@@ -10,14 +10,14 @@ use crate::index_advice::Order;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Comparison {
     pub(super) column: ColumnName,
-    pub(super) kind: Kind,
+    pub(super) kind: ComparisonKind,
     /// The other side names a column of another table.
     pub(super) joins: bool,
 }
 
 /// Kind of a [`Comparison`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ComparisonKind {
     Equality,
     Range,
 }
@@ -99,7 +99,7 @@ fn comparison(items: &[Item]) -> Vec<Comparison> {
         // A boolean column by itself.
         return vec![Comparison {
             column,
-            kind: Kind::Equality,
+            kind: ComparisonKind::Equality,
             joins: false,
         }];
     }
@@ -110,7 +110,7 @@ fn comparison(items: &[Item]) -> Vec<Comparison> {
     {
         return vec![Comparison {
             column,
-            kind: Kind::Equality,
+            kind: ComparisonKind::Equality,
             joins: false,
         }];
     }
@@ -127,8 +127,8 @@ fn comparison(items: &[Item]) -> Vec<Comparison> {
         return Vec::new();
     };
     let kind = match operator {
-        "=" => Kind::Equality,
-        "<" | "<=" | ">" | ">=" => Kind::Range,
+        "=" => ComparisonKind::Equality,
+        "<" | "<=" | ">" | ">=" => ComparisonKind::Range,
         _ => return Vec::new(),
     };
     let (left, right) = (&items[..at], &items[at + 1..]);
@@ -136,7 +136,9 @@ fn comparison(items: &[Item]) -> Vec<Comparison> {
         return Vec::new();
     }
     let is_array = right.first().is_some_and(|item| is_word(item, "ANY"));
-    if right.first().is_some_and(|item| is_word(item, "ALL")) || is_array && kind == Kind::Range {
+    if right.first().is_some_and(|item| is_word(item, "ALL"))
+        || is_array && kind == ComparisonKind::Range
+    {
         return Vec::new();
     }
     [(left, right), (right, left)]
@@ -145,7 +147,7 @@ fn comparison(items: &[Item]) -> Vec<Comparison> {
         .collect()
 }
 
-fn sided(side: &[Item], other: &[Item], kind: Kind) -> Option<Comparison> {
+fn sided(side: &[Item], other: &[Item], kind: ComparisonKind) -> Option<Comparison> {
     let column = column(side)?;
     let mut aliases = Vec::new();
     collect_aliases(other, &mut aliases);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::index_advice::{
     Order,
-    condition::{self, ColumnName, Kind},
+    condition::{self, ColumnName, ComparisonKind},
 };
 
 /// A scan of a table in a plan.
@@ -71,9 +71,9 @@ pub(super) fn scans(plan: &Value) -> Vec<Scan> {
             for found in condition::comparisons(text) {
                 for scan in scans_of(&mut scans, &found.column) {
                     let list = match (found.kind, found.joins) {
-                        (Kind::Equality, false) => &mut scan.equal,
-                        (Kind::Equality, true) => &mut scan.joined,
-                        (Kind::Range, _) => &mut scan.ranges,
+                        (ComparisonKind::Equality, false) => &mut scan.equal,
+                        (ComparisonKind::Equality, true) => &mut scan.joined,
+                        (ComparisonKind::Range, _) => &mut scan.ranges,
                     };
                     push_once(list, found.column.clone());
                 }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::{
     Advice, Reason, Table, Trial,
     candidates::candidates,
-    condition::{self, Kind},
+    condition::{self, ComparisonKind},
     plan::scanned_tables,
 };
 
@@ -290,7 +290,7 @@ fn conditions_that_an_index_cannot_answer_give_no_candidate() {
 fn strings_and_quoted_names_are_read_whole() {
     let text = r#"(("o p"."a ""b""" = 'it''s (x AND '::text) AND (o.c = E'\'a\\') AND (1 < o.d))"#;
     let found = condition::comparisons(text);
-    let names: Vec<(&str, &str, Kind)> = found
+    let names: Vec<(&str, &str, ComparisonKind)> = found
         .iter()
         .map(|found| {
             (
@@ -301,9 +301,9 @@ fn strings_and_quoted_names_are_read_whole() {
         })
         .collect();
     let expected = [
-        ("o p", r#"a "b""#, Kind::Equality),
-        ("o", "c", Kind::Equality),
-        ("o", "d", Kind::Range),
+        ("o p", r#"a "b""#, ComparisonKind::Equality),
+        ("o", "c", ComparisonKind::Equality),
+        ("o", "d", ComparisonKind::Range),
     ];
     assert_eq!(names, expected);
 }

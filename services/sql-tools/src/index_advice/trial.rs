@@ -22,7 +22,7 @@ pub(super) struct Trial {
     sizes: Vec<f64>,
     /// Cost with those that were kept.
     cost: f64,
-    kept: Vec<Kept>,
+    kept: Vec<KeptCandidate>,
     /// Candidates that are not kept.
     rest: Vec<usize>,
     /// Position in `rest` of the one to try.
@@ -35,7 +35,7 @@ pub(super) struct Trial {
 
 /// A candidate that was kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Kept {
+pub(super) struct KeptCandidate {
     /// Position of the candidate.
     pub(super) candidate: usize,
     pub(super) cost_before: f64,
@@ -87,7 +87,7 @@ impl Trial {
     }
 
     /// Returns the candidates that were kept, in the order of their gain.
-    pub(super) fn kept(&self) -> &[Kept] {
+    pub(super) fn kept(&self) -> &[KeptCandidate] {
         &self.kept
     }
 
@@ -124,7 +124,7 @@ impl Trial {
         let Some((candidate, cost)) = kept else {
             return;
         };
-        self.kept.push(Kept {
+        self.kept.push(KeptCandidate {
             candidate,
             cost_before: self.cost,
             cost_after: cost,
