@@ -35,7 +35,7 @@ struct Arguments<'a> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct LoginAnswer<'a> {
     success: bool,
     session_token: &'a str,
     expires_at: String,
@@ -121,7 +121,7 @@ fn non_empty(
 }
 
 fn answer(session: &Session) -> ToolResult {
-    let answer = Answer {
+    let answer = LoginAnswer {
         success: true,
         session_token: session.token.expose_secret(),
         expires_at: session.expires_at.to_string(),

@@ -69,7 +69,7 @@ use ziggurat_schema_tools::Glossary;
 use ziggurat_sql_tools::{Environment, SqlTools};
 
 pub use self::files::DefinitionFiles;
-use self::{file::Sections, files::Source, prompt::CustomPrompt, resource::CustomResource};
+use self::{file::Sections, files::DefinitionFile, prompt::CustomPrompt, resource::CustomResource};
 
 /// Limit on the size of a file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -137,7 +137,7 @@ impl Definitions {
     ///
     /// Returns an error if the text is too long, is not YAML, or has an invalid definition.
     pub fn read(yaml: &str) -> Result<Self, DefinitionsError> {
-        let source = Source {
+        let source = DefinitionFile {
             label: String::new(),
             name: "definitions".to_owned(),
             yaml: yaml.to_owned(),
@@ -146,12 +146,15 @@ impl Definitions {
         Self::of(vec![source], &Environment::default())
     }
 
-    fn of(sources: Vec<Source>, environment: &Environment) -> Result<Self, DefinitionsError> {
+    fn of(
+        sources: Vec<DefinitionFile>,
+        environment: &Environment,
+    ) -> Result<Self, DefinitionsError> {
         let mut sections = Sections::default();
         let mut tools = SqlTools::default();
         let mut problems = Vec::new();
         for source in sources {
-            let Source {
+            let DefinitionFile {
                 label,
                 name,
                 yaml,

@@ -54,12 +54,12 @@ impl Method for Select {
 /// Reads the name of a database from the params.
 fn database(call: &Call) -> Result<String, Error> {
     #[derive(Deserialize)]
-    struct Params {
+    struct DatabaseParams {
         #[serde(default)]
         name: Value,
     }
 
-    let params: Params = call.params()?;
+    let params: DatabaseParams = call.params()?;
     match params.name {
         Value::String(name) if !name.is_empty() => Ok(name),
         _ => Err(Error::invalid_params().with_data("database name is required")),

@@ -285,7 +285,7 @@ where
 /// Returns whether a message is a call of the login tool, parsed as the inner service parses it.
 fn is_login(message: &Bytes) -> bool {
     #[derive(Deserialize)]
-    struct Params<'a> {
+    struct CalledTool<'a> {
         #[serde(borrow)]
         name: Cow<'a, str>,
     }
@@ -297,7 +297,7 @@ fn is_login(message: &Bytes) -> bool {
     !call.is_notification()
         && call.method() == "tools/call"
         && call
-            .params::<Params<'_>>()
+            .params::<CalledTool<'_>>()
             .is_ok_and(|params| params.name == LOGIN_TOOL)
 }
 

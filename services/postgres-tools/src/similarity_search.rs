@@ -69,7 +69,7 @@ struct Form<'a> {
 }
 
 /// The vector of a question, and its origin.
-struct Request {
+struct QuestionVector {
     vector: Vec<f32>,
     is_local: bool,
 }
@@ -165,10 +165,10 @@ impl SimilaritySearch {
         Ok(form.result(passages.len(), &text, structure))
     }
 
-    async fn ask(&self, question: &str, trace: Trace) -> Result<Request, EmbedError> {
+    async fn ask(&self, question: &str, trace: Trace) -> Result<QuestionVector, EmbedError> {
         let embedder = self.embedder.ready()?.with_trace(trace);
         let embedding = embedder.embed(question).await?;
-        Ok(Request {
+        Ok(QuestionVector {
             vector: embedding.vector,
             is_local: embedder.is_local(),
         })

@@ -12,7 +12,7 @@ use crate::custom::{
     Definitions,
     data::Data,
     prompt::{Content, CustomPrompt},
-    resource::{CustomResource, Source},
+    resource::{CustomResource, TextSource},
 };
 
 /// A file as written. All fields are optional, so that the checks can report missing ones with a
@@ -250,13 +250,13 @@ impl RawResource {
             "sql" => {
                 let sql = non_blank(self.sql).ok_or("sql type requires 'sql' field")?;
                 // Rows always have this media type, even if the file names another one.
-                (Source::Sql(sql), "text/tab-separated-values".to_owned())
+                (TextSource::Sql(sql), "text/tab-separated-values".to_owned())
             }
             "static" => {
                 let data = self.data.ok_or("static type requires 'data' field")?;
                 let mime_type = non_blank(self.mime_type);
                 let mime_type = mime_type.unwrap_or_else(|| "application/json".to_owned());
-                (Source::Json(data.to_json()), mime_type)
+                (TextSource::Json(data.to_json()), mime_type)
             }
             _ => return Err(Problem::NotListed("type", kind, "sql or static")),
         };

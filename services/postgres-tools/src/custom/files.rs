@@ -24,7 +24,7 @@ pub struct DefinitionFiles {
 }
 
 /// A file that has been read.
-pub(super) struct Source {
+pub(super) struct DefinitionFile {
     /// Its name in errors; empty for the only file.
     pub(super) label: String,
     /// Its name in errors of tools, relative to the configured path.
@@ -42,7 +42,7 @@ struct Reader {
     folder: PathBuf,
     is_folder: bool,
     seen: HashSet<PathBuf>,
-    sources: Vec<Source>,
+    sources: Vec<DefinitionFile>,
     /// The paths that were looked at, also those that could not be read.
     paths: BTreeSet<PathBuf>,
     hasher: DefaultHasher,
@@ -52,7 +52,7 @@ struct Reader {
 
 impl DefinitionFiles {
     /// Reads the configured file or folder.
-    pub(super) fn read(path: &Path) -> (Self, Result<Vec<Source>, DefinitionsError>) {
+    pub(super) fn read(path: &Path) -> (Self, Result<Vec<DefinitionFile>, DefinitionsError>) {
         let mut reader = Reader::default();
         let read = reader.read(path);
         let files = Self {
@@ -178,7 +178,7 @@ impl Reader {
         let parsed = yaml.and_then(|yaml| Ok((parse(&yaml)?, yaml)));
         let (mut file, yaml) = parsed.map_err(|error| error.within(&label))?;
         let includes = file.include.take().unwrap_or_default();
-        self.sources.push(Source {
+        self.sources.push(DefinitionFile {
             label: label.clone(),
             name,
             yaml,

@@ -21,12 +21,12 @@ const NOT_READY: &str = "DATABASE_NOT_READY";
 #[derive(Clone, Debug)]
 pub(super) struct CustomResource {
     pub(super) about: ResourceDescriptor,
-    pub(super) source: Source,
+    pub(super) source: TextSource,
 }
 
 /// Source of the text of a resource.
 #[derive(Clone, Debug)]
-pub(super) enum Source {
+pub(super) enum TextSource {
     Sql(String),
     Json(String),
 }
@@ -56,8 +56,8 @@ impl CustomResource {
     ) -> Resources {
         let about = self.about.clone();
         match self.source.clone() {
-            Source::Json(json) => resources.with(Fixed { about, json }),
-            Source::Sql(sql) => resources.with(Rows {
+            TextSource::Json(json) => resources.with(Fixed { about, json }),
+            TextSource::Sql(sql) => resources.with(Rows {
                 about,
                 sql,
                 databases: databases.clone(),
