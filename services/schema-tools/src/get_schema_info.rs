@@ -65,7 +65,7 @@ struct Filter {
 }
 
 /// A call with its output format.
-struct Request {
+struct Lookup {
     filter: Filter,
     /// Set if the caller wants a structured result.
     is_structured: bool,
@@ -113,7 +113,7 @@ impl GetSchemaInfo {
         self
     }
 
-    fn answer(&self, lookup: &Request, metadata: &Metadata) -> Option<ToolResult> {
+    fn answer(&self, lookup: &Lookup, metadata: &Metadata) -> Option<ToolResult> {
         let filter = &lookup.filter;
         let tables = filter.tables(metadata);
         if tables.is_empty() {
@@ -205,7 +205,7 @@ impl ToolHandler for GetSchemaInfo {
             max_tokens: self.max_tokens,
             has_search: request.listed_tools().has("search_schema"),
         };
-        let lookup = Request {
+        let lookup = Lookup {
             filter,
             is_structured: request.wants_structure(),
             budget: request.is_negotiated().then_some(budget),
@@ -225,7 +225,7 @@ impl ToolHandler for GetSchemaInfo {
 impl GetSchemaInfo {
     /// Answers with recent metadata before it reports that there is nothing: the table may be new,
     /// or its schema newly allowed.
-    async fn answer_again(&self, lookup: &Request, current: &Current) -> Result<ToolResult, Error> {
+    async fn answer_again(&self, lookup: &Lookup, current: &Current) -> Result<ToolResult, Error> {
         let metadata = client::recent_metadata(current).await?;
         if let Some(answer) = self.answer(lookup, &metadata) {
             return Ok(answer);

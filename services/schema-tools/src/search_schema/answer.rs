@@ -10,7 +10,7 @@ use ziggurat_postgres::metadata::{ForeignKey, Metadata, Table};
 use crate::{
     search_schema::{
         SearchSchema,
-        arguments::{Filter, Kind, Request, Subject, invalid_cursor},
+        arguments::{Kind, Request, SearchFilter, Subject, invalid_cursor},
         index::{Entry, Index},
         level::Level,
         lines::Lines,
@@ -106,7 +106,7 @@ impl SearchSchema {
 
 /// Ranks the entries that match the words of a request, off the tasks of other calls if it may take
 /// long.
-async fn ranking(index: &Arc<Index>, filter: &Filter) -> Result<Ranking, Error> {
+async fn ranking(index: &Arc<Index>, filter: &SearchFilter) -> Result<Ranking, Error> {
     if filter.query.is_empty() {
         return Ok(Ranking::default());
     }
@@ -123,7 +123,7 @@ async fn ranking(index: &Arc<Index>, filter: &Filter) -> Result<Ranking, Error> 
 
 impl Search<'_> {
     /// Returns the entries of the answer in their order.
-    fn entries(&self, filter: &Filter) -> Result<Vec<Entry>, Reported> {
+    fn entries(&self, filter: &SearchFilter) -> Result<Vec<Entry>, Reported> {
         if let Some(table) = &filter.table {
             return self.named(filter, table);
         }
@@ -148,7 +148,7 @@ impl Search<'_> {
     }
 
     /// Returns the tables of a name, or their columns.
-    fn named(&self, filter: &Filter, table: &str) -> Result<Vec<Entry>, Reported> {
+    fn named(&self, filter: &SearchFilter, table: &str) -> Result<Vec<Entry>, Reported> {
         let tables = name::find(&self.lines.tables, filter.schema.as_deref(), table);
         if tables.len() > 1 && self.request.level == Level::Full {
             let tables = tables.iter().filter_map(|&at| self.lines.table(at));
@@ -167,7 +167,7 @@ impl Search<'_> {
             .collect())
     }
 
-    fn fits(&self, filter: &Filter, entry: Entry) -> bool {
+    fn fits(&self, filter: &SearchFilter, entry: Entry) -> bool {
         let in_schema = |schema: &str| filter.schema.as_deref().is_none_or(|only| only == schema);
         let is_in = match entry {
             Entry::Table(at) | Entry::Column(at, _) => {
@@ -191,7 +191,7 @@ impl Search<'_> {
 
     /// Returns whether entries of the kind are asked for. A column is shown with its table where
     /// that is asked for, too.
-    fn is_of_kind(&self, filter: &Filter, entry: Entry) -> bool {
+    fn is_of_kind(&self, filter: &SearchFilter, entry: Entry) -> bool {
         match entry {
             Entry::Column(table, _) => {
                 filter.has(Kind::Column) && !filter.has(self.lines.kind(Entry::Table(table)))
@@ -201,7 +201,7 @@ impl Search<'_> {
     }
 
     /// Places tables that join two of the best matching tables right after these two.
-    fn add_links(&self, filter: &Filter, entries: &mut Vec<Entry>) {
+    fn add_links(&self, filter: &SearchFilter, entries: &mut Vec<Entry>) {
         let best = self.ranking.found.first().map_or(0, |(score, _)| *score);
         let is_good = |at: &usize| self.ranking.score(*at) >= best / 2;
         let tables = entries.iter().filter_map(|entry| match entry {
@@ -481,13 +481,13 @@ pub(super) async fn nothing(request: &Request, metadata: &Arc<Metadata>) -> Erro
             let is_unknown = |name: &&String| name::find(&tables, None, name).is_empty();
             [from, to].into_iter().filter(is_unknown).cloned().collect()
         }
-        Subject::Entries(Filter {
+        Subject::Entries(SearchFilter {
             schema: Some(schema),
             ..
         }) if metadata.schema(schema).len() == 0 => {
             return Reported::new(no_schema(metadata)).into();
         }
-        Subject::Entries(Filter {
+        Subject::Entries(SearchFilter {
             table: Some(table), ..
         }) => vec![table.clone()],
         Subject::Entries(filter) => {

@@ -48,12 +48,12 @@ pub(super) struct Request {
 /// The subject of a call.
 #[derive(Debug)]
 pub(super) enum Subject {
-    Entries(Filter),
+    Entries(SearchFilter),
     Paths { from: String, to: String },
 }
 
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(super) struct SearchFilter {
     pub(super) query: String,
     pub(super) schema: Option<String>,
     pub(super) table: Option<String>,
@@ -116,7 +116,7 @@ impl Arguments {
         let query = self.query.unwrap_or_default().trim().to_owned();
         let subject = match (given(self.from), given(self.to)) {
             (Some(from), Some(to)) => Subject::Paths { from, to },
-            (None, None) => Subject::Entries(Filter {
+            (None, None) => Subject::Entries(SearchFilter {
                 schema: given(self.schema),
                 table: given(self.table),
                 kinds: kinds(self.kinds.unwrap_or_default())?,
@@ -199,9 +199,9 @@ impl Subject {
     }
 }
 
-// === impl Filter ===
+// === impl SearchFilter ===
 
-impl Filter {
+impl SearchFilter {
     pub(super) fn has(&self, kind: Kind) -> bool {
         let [table, view, column, is_enum, term, function] = self.kinds;
         match kind {

@@ -18,7 +18,7 @@ const MAX_TRIES: usize = 100_000;
 /// A table, by its schema and name.
 type Key<'a> = (&'a str, &'a str);
 
-struct Search<'a> {
+struct PathSearch<'a> {
     /// Distance of tables to the target, if it is near enough.
     distances: HashMap<Key<'a>, usize>,
     target: Key<'a>,
@@ -30,7 +30,7 @@ struct Search<'a> {
 /// Returns up to five paths between two tables, the shortest first. A path is a line: its foreign
 /// keys, each from the table that has it.
 pub(super) fn between(from: Table<'_>, to: Table<'_>) -> Vec<String> {
-    let mut search = Search {
+    let mut search = PathSearch {
         distances: distances(to),
         target: key(to),
         path: Vec::new(),
@@ -43,9 +43,9 @@ pub(super) fn between(from: Table<'_>, to: Table<'_>) -> Vec<String> {
     search.paths
 }
 
-// === impl Search ===
+// === impl PathSearch ===
 
-impl<'a> Search<'a> {
+impl<'a> PathSearch<'a> {
     /// Adds the paths of exactly this many further steps.
     fn follow(&mut self, from: Table<'a>, table: Table<'a>, steps: usize) {
         for (foreign_key, next) in neighbours(table) {
