@@ -44,10 +44,10 @@ type Parts = array::IntoIter<Bytes, 3>;
 /// replaces the rest of the text, and `isError` is the last member of a result, so that it can
 /// still be set.
 pub struct ResultBody {
-    kind: Kind,
+    state: BodyState,
 }
 
-enum Kind {
+enum BodyState {
     Ready(Bytes),
     // Boxed: few results have a structure, and it would make every body larger.
     Parts(Box<Parts>),
@@ -74,8 +74,8 @@ impl ResultBody {
         };
         let opening = [OPENING.as_bytes(), text.as_bytes(), STRUCTURED.as_bytes()].concat();
         let parts = Box::new(parts(opening.into(), structure, ending));
-        let kind = Kind::Parts(parts);
-        Self { kind }
+        let state = BodyState::Parts(parts);
+        Self { state }
     }
 
     /// Makes a result that is an error.
@@ -85,8 +85,8 @@ impl ResultBody {
 
     /// Makes a result from text that is streamed.
     pub(super) fn streamed(pieces: Pieces, ending: Ending) -> Self {
-        let kind = Kind::Opening { pieces, ending };
-        Self { kind }
+        let state = BodyState::Opening { pieces, ending };
+        Self { state }
     }
 
     fn whole(text: &Text, ending: &[u8]) -> Self {
@@ -116,8 +116,8 @@ impl Ending {
 
 impl From<Bytes> for ResultBody {
     fn from(result: Bytes) -> Self {
-        let kind = Kind::Ready(result);
-        Self { kind }
+        let state = BodyState::Ready(result);
+        Self { state }
     }
 }
 
@@ -129,25 +129,25 @@ impl Body for ResultBody {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let kind = &mut self.get_mut().kind;
-        let data = match mem::replace(kind, Kind::Done) {
-            Kind::Ready(result) => result,
-            Kind::Parts(parts) => first(parts, kind),
-            Kind::Opening { pieces, ending } => {
-                *kind = Kind::Streaming {
+        let state = &mut self.get_mut().state;
+        let data = match mem::replace(state, BodyState::Done) {
+            BodyState::Ready(result) => result,
+            BodyState::Parts(parts) => first(parts, state),
+            BodyState::Opening { pieces, ending } => {
+                *state = BodyState::Streaming {
                     pieces,
                     ending,
                     has_text: false,
                 };
                 Bytes::from_static(OPENING.as_bytes())
             }
-            Kind::Streaming {
+            BodyState::Streaming {
                 mut pieces,
                 ending,
                 has_text,
             } => match next(&mut pieces, cx) {
                 Poll::Ready(Some(Ok(Piece::Text(text)))) => {
-                    *kind = Kind::Streaming {
+                    *state = BodyState::Streaming {
                         pieces,
                         ending,
                         has_text: true,
@@ -160,7 +160,7 @@ impl Body for ResultBody {
                     match structure.in_revision(ending.revision) {
                         Some(structure) => {
                             let opening = Bytes::from_static(STRUCTURED.as_bytes());
-                            first(Box::new(parts(opening, structure, &ending)), kind)
+                            first(Box::new(parts(opening, structure, &ending)), state)
                         }
                         None => ending.ok,
                     }
@@ -168,7 +168,7 @@ impl Body for ResultBody {
                 Poll::Ready(Some(Err(reported))) => closing_in_error(&reported, has_text, &ending),
                 Poll::Ready(None) => ending.ok,
                 Poll::Pending => {
-                    *kind = Kind::Streaming {
+                    *state = BodyState::Streaming {
                         pieces,
                         ending,
                         has_text,
@@ -176,25 +176,25 @@ impl Body for ResultBody {
                     return Poll::Pending;
                 }
             },
-            Kind::Done => return Poll::Ready(None),
+            BodyState::Done => return Poll::Ready(None),
         };
         Poll::Ready(Some(Ok(Frame::data(data))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.kind, Kind::Done)
+        matches!(self.state, BodyState::Done)
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.kind {
-            Kind::Ready(result) => SizeHint::with_exact(length(result.len())),
-            Kind::Parts(parts) => {
+        match &self.state {
+            BodyState::Ready(result) => SizeHint::with_exact(length(result.len())),
+            BodyState::Parts(parts) => {
                 let parts = parts.as_slice().iter().map(Bytes::len);
                 SizeHint::with_exact(length(parts.sum()))
             }
-            Kind::Opening { ending, .. } => at_least(OPENING.len() + ending.ok.len()),
-            Kind::Streaming { ending, .. } => at_least(ending.ok.len()),
-            Kind::Done => SizeHint::with_exact(0),
+            BodyState::Opening { ending, .. } => at_least(OPENING.len() + ending.ok.len()),
+            BodyState::Streaming { ending, .. } => at_least(ending.ok.len()),
+            BodyState::Done => SizeHint::with_exact(0),
         }
     }
 }
@@ -221,10 +221,10 @@ fn parts(opening: Bytes, structure: Structure, ending: &Ending) -> Parts {
 }
 
 /// Returns the first of the remaining parts and keeps the others.
-fn first(mut parts: Box<Parts>, rest: &mut Kind) -> Bytes {
+fn first(mut parts: Box<Parts>, rest: &mut BodyState) -> Bytes {
     let part = parts.next().expect("a part is left");
     if parts.len() > 0 {
-        *rest = Kind::Parts(parts);
+        *rest = BodyState::Parts(parts);
     }
     part
 }

@@ -120,7 +120,7 @@ impl Progress {
     pub fn report(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
+        struct ProgressParams<'a> {
             progress_token: &'a Id,
             progress: f64,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,7 +136,7 @@ impl Progress {
             }
             *last = progress;
         }
-        let params = Params {
+        let params = ProgressParams {
             progress_token: &self.token,
             progress,
             total,

@@ -59,7 +59,7 @@ struct Reader<'a>(&'a str);
 
 /// The params of `completion/complete`: the argument to complete, and the values so far.
 #[derive(Deserialize)]
-pub(super) struct Completion {
+pub(super) struct CompletionParams {
     #[serde(rename = "ref")]
     pub(super) subject: Subject,
     pub(super) argument: Argument,

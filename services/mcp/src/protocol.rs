@@ -107,14 +107,14 @@ pin_project! {
     /// Response future of [`Protocol`].
     pub struct ResponseFuture<F> {
         #[pin]
-        state: State<F>,
+        state: ReplyState<F>,
         status: Option<Status>,
     }
 }
 
 pin_project! {
-    #[project = StateProj]
-    enum State<F> {
+    #[project = ReplyStateProj]
+    enum ReplyState<F> {
         Refused { error: Option<Error> },
         Serving { #[pin] reply: F },
     }
@@ -343,7 +343,7 @@ where
     fn call(&mut self, mut call: Call) -> Self::Future {
         if call.is_notification() {
             let reply = self.inner.call(call);
-            let state = State::Serving { reply };
+            let state = ReplyState::Serving { reply };
             let status = None;
             return ResponseFuture { state, status };
         }
@@ -352,12 +352,12 @@ where
                 let status = self.layer.status(context.revision.is_modern());
                 call.head_mut().extensions.insert(context);
                 let reply = self.inner.call(call);
-                let state = State::Serving { reply };
+                let state = ReplyState::Serving { reply };
                 ResponseFuture { state, status }
             }
             Err((error, status)) => {
                 let error = Some(error);
-                let state = State::Refused { error };
+                let state = ReplyState::Refused { error };
                 ResponseFuture { state, status }
             }
         }
@@ -375,10 +375,10 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Wake<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let reply = match this.state.project() {
-            StateProj::Refused { error } => {
+            ReplyStateProj::Refused { error } => {
                 Reply::from(error.take().expect("not polled after it is ready"))
             }
-            StateProj::Serving { reply } => {
+            ReplyStateProj::Serving { reply } => {
                 let Ok(reply) = ready!(reply.poll(cx));
                 reply
             }

@@ -96,14 +96,14 @@ impl Capabilities {
     pub(super) fn read(json: &str) -> Self {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Declared {
-            elicitation: Option<Elicitation>,
+        struct DeclaredCapabilities {
+            elicitation: Option<DeclaredElicitation>,
             sampling: Option<Object>,
             roots: Option<Object>,
         }
 
         #[derive(Deserialize)]
-        struct Elicitation {
+        struct DeclaredElicitation {
             form: Option<Object>,
             url: Option<Object>,
         }
@@ -111,7 +111,7 @@ impl Capabilities {
         #[derive(Deserialize)]
         struct Object {}
 
-        let Ok(declared) = serde_json::from_str::<Declared>(json) else {
+        let Ok(declared) = serde_json::from_str::<DeclaredCapabilities>(json) else {
             return Self::default();
         };
         Self {

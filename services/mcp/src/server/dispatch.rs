@@ -6,7 +6,7 @@ use ziggurat_layers::json_rpc::Call;
 
 use crate::{
     Caller, EntryKind, Inputs, ObservedCall, Outcome, PromptArguments, Shared, Tool, ToolRequest,
-    params::{Completion, Member, Params, Subject, invalid, string},
+    params::{CompletionParams, Member, Params, Subject, invalid, string},
     protocol::Revision,
     record::{LogIds, Record},
     server::{
@@ -213,7 +213,7 @@ impl Shared {
     }
 
     fn complete(&self, encoder: &Encoder, caller: Caller, call: &Call) -> Result<CallState, Fault> {
-        let Completion {
+        let CompletionParams {
             subject,
             argument,
             context,

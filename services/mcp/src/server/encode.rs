@@ -227,7 +227,7 @@ fn initialization(
     capabilities: ServerCapabilities,
 ) -> Bytes {
     #[derive(Serialize)]
-    struct Server<'a> {
+    struct WrittenServer<'a> {
         name: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<&'a str>,
@@ -241,7 +241,7 @@ fn initialization(
     struct Initialized<'a> {
         protocol_version: &'static str,
         capabilities: ServerCapabilities,
-        server_info: Server<'a>,
+        server_info: WrittenServer<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         instructions: Option<&'a str>,
     }
@@ -252,7 +252,7 @@ fn initialization(
     to_bytes(&Initialized {
         protocol_version: revision.as_str(),
         capabilities,
-        server_info: Server {
+        server_info: WrittenServer {
             name: &server.name,
             title: title.filter(|_| revision >= Revision::V2025_06_18),
             version: &server.version,

@@ -97,7 +97,7 @@ pub struct Limits {
 }
 
 /// The channels that a call needs for its messages and its answer.
-struct RunningCall<T> {
+struct CallChannels<T> {
     notifier: Notifier,
     write_permits: Arc<Semaphore>,
     writer: mpsc::WeakSender<OutputLine<T>>,
@@ -193,7 +193,7 @@ impl Stdio {
         let (writer, lines) = mpsc::channel(1);
         let messages = writer.downgrade();
         let run = |incoming, notifier| {
-            RunningCall {
+            CallChannels {
                 notifier,
                 write_permits: write_permits.clone(),
                 // Weak, because the writer has to end with the calls and this closure outlives
@@ -285,9 +285,9 @@ impl Default for Stdio {
     }
 }
 
-// === impl RunningCall ===
+// === impl CallChannels ===
 
-impl<T: Body<Data = Bytes>> RunningCall<T> {
+impl<T: Body<Data = Bytes>> CallChannels<T> {
     /// Runs a call from the moment it is read until its answer may be written.
     async fn run<S>(
         self,
