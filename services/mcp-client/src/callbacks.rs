@@ -103,14 +103,14 @@ impl Form {
     pub(crate) fn read(params: Option<&RawValue>) -> Result<Self, ClientError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params {
+        struct FormParams {
             mode: Option<String>,
             message: String,
             requested_schema: Box<RawValue>,
         }
 
         let params = params.map_or("{}", RawValue::get);
-        let params: Params = serde_json::from_str(params)
+        let params: FormParams = serde_json::from_str(params)
             .map_err(|error| ClientError::result("elicitation/create", &error))?;
         if params.mode.is_some_and(|mode| mode != "form") {
             let problem = "the server asks for a kind of input that is not a form";

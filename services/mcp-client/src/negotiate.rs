@@ -87,11 +87,11 @@ async fn discover(
         capabilities: Box<RawValue>,
         instructions: Option<String>,
         #[serde(rename = "_meta", default)]
-        meta: Meta,
+        meta: DiscoveredMeta,
     }
 
     #[derive(Default, Deserialize)]
-    struct Meta {
+    struct DiscoveredMeta {
         #[serde(rename = "io.modelcontextprotocol/serverInfo")]
         server: Option<ServerInfo>,
     }

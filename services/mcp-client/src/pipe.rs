@@ -31,12 +31,12 @@ use crate::{
 
 /// A server at the other end of two pipes.
 pub(crate) struct Pipe {
-    state: Mutex<State>,
+    state: Mutex<PipeState>,
     wakers: Arc<Wakers>,
     max_bytes: usize,
 }
 
-struct State {
+struct PipeState {
     input: LineReader,
     output: LineWriter,
     waiting: Waiting,
@@ -78,7 +78,7 @@ impl Pipe {
         max_bytes: usize,
     ) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(PipeState {
                 input: LineReader::new(Box::new(input), max_bytes),
                 output: LineWriter::new(Box::new(output)),
                 waiting: Waiting::new(max_bytes),
@@ -123,12 +123,12 @@ impl Pipe {
     }
 
     /// Writes and reads all that the pipes take and have, and then looks at the state.
-    fn drive<T>(&self, look: impl FnOnce(&mut State, &mut Context<'_>) -> T) -> T {
+    fn drive<T>(&self, look: impl FnOnce(&mut PipeState, &mut Context<'_>) -> T) -> T {
         let all = Waker::from(Arc::clone(&self.wakers));
         let cx = &mut Context::from_waker(&all);
         let (woken, outcome) = {
             let mut state = lock(&self.state);
-            let State {
+            let PipeState {
                 input,
                 output,
                 waiting,

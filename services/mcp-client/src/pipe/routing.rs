@@ -141,10 +141,10 @@ impl Waiting {
 fn progress_token(params: Option<&RawValue>) -> Option<u64> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Params {
+    struct ProgressParams {
         progress_token: u64,
     }
 
-    let params: Params = serde_json::from_str(params?.get()).ok()?;
+    let params: ProgressParams = serde_json::from_str(params?.get()).ok()?;
     Some(params.progress_token)
 }
