@@ -36,7 +36,7 @@ use ziggurat_layers::sanitize::ErrorDetail;
 use self::{
     analytics::Analytics,
     cache::{Cache, Key},
-    chat::{Answer, Chat},
+    chat::{Chat, CompactedChat},
     request::{CompactRequest, Invalid},
 };
 
@@ -79,7 +79,7 @@ pub fn routes() -> Router {
     request_body = CompactRequest<'_>,
     responses(
         (status = 200, description = "The chat, shortened if it exceeded the \
-            limit", body = Answer<'_>),
+            limit", body = CompactedChat<'_>),
         (status = 400, description = "`messages` is missing, or a field has the wrong type"),
     ),
 )]

@@ -13,8 +13,7 @@ pub struct Description;
 
 /// Identity of a caller.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = UserInfo)]
-struct Info {
+struct UserInfo {
     /// Name of the user; empty for an API token, and without authentication.
     username: String,
 }
@@ -26,9 +25,9 @@ pub fn routes() -> Router {
 
 /// Returns the name of the caller
 #[utoipa::path(get, path = "/api/user/info", tag = "User", operation_id = "user_info", responses(
-    (status = 200, description = "The identity that belongs to the token", body = Info),
+    (status = 200, description = "The identity that belongs to the token", body = UserInfo),
 ))]
-async fn info(caller: Caller) -> Json<Info> {
+async fn info(caller: Caller) -> Json<UserInfo> {
     let username = caller.user().unwrap_or_default().to_owned();
-    Json(Info { username })
+    Json(UserInfo { username })
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tracing::info;
 
-use crate::compact::chat::Info;
+use crate::compact::chat::CompactionInfo;
 
 /// Counts chats of the clients that allow it. Each time, the totals since the start of the server
 /// are logged.
@@ -21,7 +21,7 @@ pub(super) struct Analytics {
 
 impl Analytics {
     /// Counts a shortened chat.
-    pub(super) fn compacted(&self, info: &Info) {
+    pub(super) fn compacted(&self, info: &CompactionInfo) {
         self.chats.fetch_add(1, Relaxed);
         self.messages
             .fetch_add(number(info.original_count), Relaxed);

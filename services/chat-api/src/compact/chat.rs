@@ -41,13 +41,12 @@ pub(super) struct Chat<'a> {
 #[derive(Debug)]
 pub(super) struct Compacted {
     pub(super) body: Bytes,
-    pub(super) info: Info,
+    pub(super) info: CompactionInfo,
 }
 
 /// Statistics of a shortened chat.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
-#[schema(as = CompactionInfo)]
-pub(super) struct Info {
+pub(super) struct CompactionInfo {
     pub(super) original_count: usize,
     /// Number of messages in the answer, the summary line included.
     pub(super) compacted_count: usize,
@@ -59,8 +58,7 @@ pub(super) struct Info {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = CompactedChat)]
-pub(super) struct Answer<'a> {
+pub(super) struct CompactedChat<'a> {
     /// Kept messages in their order, and the summary line.
     #[schema(value_type = Vec<ChatMessage<'_>>)]
     messages: Vec<&'a RawValue>,
@@ -70,7 +68,7 @@ pub(super) struct Answer<'a> {
     summary: Option<Summary>,
     /// Number of tokens of the messages; by the generic counter if the chat was shortened.
     token_estimate: u64,
-    compaction_info: Info,
+    compaction_info: CompactionInfo,
 }
 
 /// Data about the messages between the first and the last ones.
@@ -156,7 +154,7 @@ impl<'a> Chat<'a> {
 
     fn unchanged(&self) -> Compacted {
         let count = self.messages.len();
-        let info = Info {
+        let info = CompactionInfo {
             original_count: count,
             compacted_count: count,
             dropped_count: 0,
@@ -184,7 +182,7 @@ impl<'a> Chat<'a> {
         if let Some(line) = &line {
             messages.insert(plan.summary_at(), line);
         }
-        let info = Info {
+        let info = CompactionInfo {
             original_count: self.messages.len(),
             compacted_count: messages.len(),
             dropped_count: gone,
@@ -203,9 +201,9 @@ impl Compacted {
         messages: Vec<&RawValue>,
         summary: Option<Summary>,
         token_estimate: u64,
-        info: Info,
+        info: CompactionInfo,
     ) -> Self {
-        let answer = Answer {
+        let answer = CompactedChat {
             messages,
             summary,
             token_estimate,

@@ -20,7 +20,7 @@ const ANY: &str = r#"{"type":"object","properties":{}}"#;
 pub(super) struct ChatRequest<'a> {
     /// Messages so far, with the question last.
     #[serde(borrow)]
-    messages: Vec<ChatMessage<'a>>,
+    messages: Vec<SaidToModel<'a>>,
     /// Tools that the model may call.
     #[serde(borrow)]
     tools: Option<Vec<Tool<'a>>>,
@@ -33,8 +33,7 @@ pub(super) struct ChatRequest<'a> {
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
-#[schema(as = SaidToModel)]
-struct ChatMessage<'a> {
+struct SaidToModel<'a> {
     role: ChatRole,
     /// A text, or a list of blocks.
     #[serde(borrow)]
@@ -88,7 +87,7 @@ enum Kind {
 
 /// Part of a tool result.
 #[derive(Debug, Deserialize)]
-struct Text {
+struct ToolResultText {
     #[serde(rename = "type")]
     kind: String,
     text: Option<String>,
@@ -122,16 +121,16 @@ impl ChatRequest<'_> {
         if self.messages.is_empty() {
             return Err(malformed("`messages` is empty"));
         }
-        let messages = self.messages.into_iter().map(ChatMessage::message);
+        let messages = self.messages.into_iter().map(SaidToModel::message);
         let tools = self.tools.into_iter().flatten().map(Tool::spec);
         let tools = tools.collect::<Result<_, _>>()?;
         Ok(Prompt::new(messages.collect::<Result<_, _>>()?).with_tools(tools))
     }
 }
 
-// === impl ChatMessage ===
+// === impl SaidToModel ===
 
-impl ChatMessage<'_> {
+impl SaidToModel<'_> {
     fn message(self) -> Result<Message, Malformed> {
         let role = match self.role {
             ChatRole::User => Role::User,
@@ -216,13 +215,13 @@ fn result(content: Option<&RawValue>) -> Result<Vec<String>, Malformed> {
     if content.starts_with('"') {
         return Ok(vec![text(content)?]);
     }
-    let texts: Vec<Text> = serde_json::from_str(content).map_err(Malformed::from)?;
+    let texts: Vec<ToolResultText> = serde_json::from_str(content).map_err(Malformed::from)?;
     let texts = texts.into_iter().map(|piece| match piece {
-        Text {
+        ToolResultText {
             kind,
             text: Some(text),
         } if kind == "text" => Ok(text),
-        Text { .. } => Err(malformed("the result of a tool is text")),
+        ToolResultText { .. } => Err(malformed("the result of a tool is text")),
     });
     texts.collect()
 }
