@@ -30,13 +30,12 @@ pub struct Description;
 #[schema(as = AdminDatabases)]
 pub(crate) struct Databases {
     /// The databases in the order of the configuration.
-    databases: Vec<Shown>,
+    databases: Vec<AdminDatabase>,
 }
 
 /// A database, without its password.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = AdminDatabase)]
-struct Shown {
+struct AdminDatabase {
     #[serde(flatten)]
     entry: Entry,
     /// Is true if statements may call functions with effects beyond their transaction.
@@ -139,9 +138,9 @@ impl AdminApi {
     }
 }
 
-// === impl Shown ===
+// === impl AdminDatabase ===
 
-impl Shown {
+impl AdminDatabase {
     fn new(overview: Overview, parts: &[PartReport]) -> Self {
         let part = parts.iter().find(|part| part.name == overview.entry.name);
         let connections = overview.connections;
@@ -208,7 +207,7 @@ impl TestResult {
 pub(crate) async fn list(_: Administrator, State(api): State<AdminApi>) -> Json<Databases> {
     let parts = api.0.readiness.parts();
     let databases = api.0.databases.overview().into_iter();
-    let databases = databases.map(|it| Shown::new(it, &parts)).collect();
+    let databases = databases.map(|it| AdminDatabase::new(it, &parts)).collect();
     Json(Databases { databases })
 }
 

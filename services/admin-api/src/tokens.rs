@@ -39,13 +39,12 @@ pub struct Description;
 #[schema(as = AdminTokens)]
 pub(crate) struct Tokens {
     /// The tokens, the oldest first.
-    tokens: Vec<Shown>,
+    tokens: Vec<AdminToken>,
 }
 
 /// An API token, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = AdminToken)]
-struct Shown {
+struct AdminToken {
     id: String,
     /// Note of an administrator about its use.
     note: String,
@@ -83,17 +82,16 @@ struct TokenRequest {
 
 /// A new API token.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = CreatedAdminToken)]
-struct Created {
+struct CreatedAdminToken {
     /// The token. It is in this answer and nowhere else.
     #[schema(format = Password)]
     token: String,
-    record: Shown,
+    record: AdminToken,
 }
 
-// === impl Shown ===
+// === impl AdminToken ===
 
-impl Shown {
+impl AdminToken {
     fn new(record: TokenRecord, now: Timestamp, api: &AdminApi) -> Self {
         let mut hash_prefix = record.hash.to_string();
         hash_prefix.truncate(PREFIX);
@@ -129,7 +127,9 @@ pub(crate) async fn list(
     let records = records.map_err(unreadable)?.map_err(unreadable)?;
     let now = Timestamp::now();
     let tokens = records.into_iter();
-    let tokens = tokens.map(|record| Shown::new(record, now, &api)).collect();
+    let tokens = tokens
+        .map(|record| AdminToken::new(record, now, &api))
+        .collect();
     Ok(Json(Tokens { tokens }))
 }
 
@@ -139,7 +139,7 @@ pub(crate) async fn list(
 #[utoipa::path(post, path = "/api/admin/tokens", tag = "Administration",
     operation_id = "admin_create_token", request_body = TokenRequest,
     responses(
-        (status = 201, description = "The token, shown once", body = Created),
+        (status = 201, description = "The token, shown once", body = CreatedAdminToken),
         (status = 400, description = "`bad_request`, `bad_expiry`, `unknown_database`, \
             `unknown_toolset`"),
         (status = 403, description = "`not_admin`: for administrators only; `sign_in_again`: the \
@@ -184,9 +184,9 @@ pub(crate) async fn create(
     let path = api.0.token_file.clone();
     let created = spawn_blocking(move || TokenFile::new(path).add(new, now)).await;
     let created = created.map_err(unwritten)?.map_err(unwritten)?;
-    let created = Created {
+    let created = CreatedAdminToken {
         token: created.token.expose_secret().to_owned(),
-        record: Shown::new(created.record, now, &api),
+        record: AdminToken::new(created.record, now, &api),
     };
     Ok((StatusCode::CREATED, Json(created)).into_response())
 }

@@ -37,13 +37,12 @@ pub struct Description;
 #[schema(as = AdminUsers)]
 pub(crate) struct Users {
     /// The users by name.
-    users: Vec<Shown>,
+    users: Vec<AdminUser>,
 }
 
 /// A user, without the password.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = AdminUser)]
-pub(crate) struct Shown {
+pub(crate) struct AdminUser {
     username: String,
     /// Note of an administrator.
     note: String,
@@ -108,9 +107,8 @@ pub(crate) struct DeleteQuery {
 
 /// A new user.
 #[derive(Serialize, ToSchema)]
-#[schema(as = CreatedAdminUser)]
-struct Created {
-    user: Shown,
+struct CreatedAdminUser {
+    user: AdminUser,
     /// The password that was made; null if the request had one. It is in this answer and nowhere
     /// else.
     #[schema(format = Password)]
@@ -144,7 +142,7 @@ impl AdminApi {
     }
 
     /// Returns the users by name.
-    async fn users(&self) -> Result<Vec<Shown>, Refusal> {
+    async fn users(&self) -> Result<Vec<AdminUser>, Refusal> {
         let file = self.user_file();
         let records = spawn_blocking(move || file.list()).await;
         let records = records.map_err(unreadable)?.map_err(unreadable)?;
@@ -155,12 +153,12 @@ impl AdminApi {
             let sessions = counts.as_ref();
             let sessions = sessions.map(|it| it.get(&record.name).copied().unwrap_or_default());
             let is_enabled = record.is_enabled && !locked.contains(&record);
-            Shown::new(record, is_enabled, sessions)
+            AdminUser::new(record, is_enabled, sessions)
         });
         Ok(shown.collect())
     }
 
-    async fn user(&self, name: &str) -> Result<Shown, Refusal> {
+    async fn user(&self, name: &str) -> Result<AdminUser, Refusal> {
         let mut users = self.users().await?.into_iter();
         let found = users.find(|user| user.username == name);
         found.ok_or_else(|| refused(UserError::NotFound(name.to_owned())))
@@ -172,9 +170,9 @@ impl AdminApi {
     }
 }
 
-// === impl Shown ===
+// === impl AdminUser ===
 
-impl Shown {
+impl AdminUser {
     fn new(record: UserRecord, enabled: bool, sessions: Option<u64>) -> Self {
         Self {
             username: record.name,
@@ -213,7 +211,8 @@ pub(crate) async fn list(
 #[utoipa::path(post, path = "/api/admin/users", tag = "Administration",
     operation_id = "admin_create_user", request_body = NewUserRequest,
     responses(
-        (status = 201, description = "The user, and the password if it was made", body = Created),
+        (status = 201, description = "The user, and the password if it was made",
+            body = CreatedAdminUser),
         (status = 400, description = "`bad_request`, `bad_password`, `unknown_database`, \
             `not_here`: the request has the member `admin`"),
         (status = 403, description = "`not_admin`: for administrators only; `sign_in_again`: the \
@@ -252,7 +251,7 @@ pub(crate) async fn create(
         file.add(new, Timestamp::now()).map(|()| made)
     });
     let made = made.await?;
-    let created = Created {
+    let created = CreatedAdminUser {
         user: api.user(&name).await?,
         password: made.map(|made| made.expose_secret().to_owned()),
     };
@@ -266,7 +265,7 @@ pub(crate) async fn create(
     operation_id = "admin_update_user", request_body = ChangesRequest,
     params(("username" = String, Path, description = "The name of the user")),
     responses(
-        (status = 200, description = "The user after the change", body = Shown),
+        (status = 200, description = "The user after the change", body = AdminUser),
         (status = 400, description = "`bad_request`, `bad_password`, `unknown_database`, \
             `not_here`: the request has the member `admin`"),
         (status = 403, description = "`not_admin`: for administrators only; `sign_in_again`: the \
@@ -280,7 +279,7 @@ pub(crate) async fn update(
     State(api): State<AdminApi>,
     name: Result<Path<String>, PathRejection>,
     payload: Payload<ErrorAndCode>,
-) -> Result<Json<Shown>, Refusal> {
+) -> Result<Json<AdminUser>, Refusal> {
     let name = named(name)?;
     let request: ChangesRequest = read(&payload)?;
     check_admin(request.admin)?;
