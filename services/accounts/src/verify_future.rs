@@ -18,10 +18,10 @@ use crate::{Shared, sessions::ReplicatedSessions};
 
 /// Future returned by the check of a token.
 pub struct VerifyFuture {
-    state: State,
+    state: VerifyState,
 }
 
-enum State {
+enum VerifyState {
     Known(Option<Result<Identity, Denied>>),
     Asking {
         look_up: LookUp,
@@ -35,7 +35,7 @@ enum State {
 
 impl VerifyFuture {
     pub(super) fn known(verdict: Result<Identity, Denied>) -> Self {
-        let state = State::Known(Some(verdict));
+        let state = VerifyState::Known(Some(verdict));
         Self { state }
     }
 
@@ -44,7 +44,7 @@ impl VerifyFuture {
         token: TokenHash,
         shared: Arc<Shared>,
     ) -> Self {
-        let state = State::Asking {
+        let state = VerifyState::Asking {
             look_up,
             sessions,
             token,
@@ -59,8 +59,10 @@ impl Future for VerifyFuture {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.state {
-            State::Known(verdict) => Poll::Ready(verdict.take().expect("it is asked for once")),
-            State::Asking {
+            VerifyState::Known(verdict) => {
+                Poll::Ready(verdict.take().expect("it is asked for once"))
+            }
+            VerifyState::Asking {
                 look_up,
                 sessions,
                 token,

@@ -19,7 +19,7 @@ use crate::{
 const ATTEMPTS: usize = 10;
 
 /// An open file; tests put one in its place that fails.
-pub(crate) trait Handle: fmt::Debug + Send {
+pub(crate) trait FileHandle: fmt::Debug + Send {
     /// Appends bytes; after an error, some of them may have been written.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
     /// Waits until the content is on the disk.
@@ -35,7 +35,7 @@ pub(crate) trait Handle: fmt::Debug + Send {
 pub(crate) struct LogFile {
     path: PathBuf,
     /// Is `None` between a rotation and the first line of the next file.
-    handle: Option<Box<dyn Handle>>,
+    handle: Option<Box<dyn FileHandle>>,
     id: Option<FileId>,
     length: u64,
     /// Is true if bytes of a failed attempt may follow.
@@ -45,9 +45,9 @@ pub(crate) struct LogFile {
     keep: usize,
 }
 
-// === impl Handle ===
+// === impl FileHandle ===
 
-impl Handle for File {
+impl FileHandle for File {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.write_all(bytes)
     }
@@ -229,7 +229,7 @@ impl LogFile {
 
     /// Replaces the open file, so that a test decides when it fails.
     #[cfg(test)]
-    pub(crate) fn wrap(&mut self, wrap: impl FnOnce(Box<dyn Handle>) -> Box<dyn Handle>) {
+    pub(crate) fn wrap(&mut self, wrap: impl FnOnce(Box<dyn FileHandle>) -> Box<dyn FileHandle>) {
         self.handle = self.handle.take().map(wrap);
     }
 

@@ -25,7 +25,7 @@ use tempfile::TempDir;
 
 use crate::{
     Audit, CallStart, Destination, Expected, Fsync, Record, Report, Settings, Verdict, Writer,
-    log_file::Handle, verify,
+    log_file::FileHandle, verify,
 };
 
 /// A folder with an audit file.
@@ -47,7 +47,7 @@ struct Disk {
 }
 
 #[derive(Debug)]
-struct FaultyFile(Box<dyn Handle>, Arc<Disk>);
+struct FaultyFile(Box<dyn FileHandle>, Arc<Disk>);
 
 // === impl Trail ===
 
@@ -134,7 +134,7 @@ impl Trail {
 
 // === impl FaultyFile ===
 
-impl Handle for FaultyFile {
+impl FileHandle for FaultyFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.1.is_full.load(SeqCst) && bytes.len() > self.1.room.load(SeqCst) {
             // A full disk takes what still fits.

@@ -57,7 +57,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct Readiness {
     kind: &'static str,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ReadyState>>,
 }
 
 /// The response of `/ready`; `Display` writes it as JSON.
@@ -100,7 +100,7 @@ pub struct PartReport {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ReadyState {
     is_stopping: bool,
     /// Is true while nothing may run, because it cannot be recorded.
     audit_unavailable: Arc<AtomicBool>,
@@ -275,9 +275,9 @@ fn pause(is_well: bool) -> Duration {
     }
 }
 
-// === impl State ===
+// === impl ReadyState ===
 
-impl State {
+impl ReadyState {
     fn report(&self) -> Report {
         let unavailable = self.count(|found| found != PartState::Available);
         let is_unknown = self.count(|found| found == PartState::Unknown) > 0;

@@ -85,7 +85,7 @@ pub(super) struct Reader<'a> {
     words: usize,
     first: &'a str,
     previous: &'a str,
-    last: Last<'a>,
+    last: PreviousToken<'a>,
     setting: Setting,
     selects: bool,
     sets: bool,
@@ -94,7 +94,7 @@ pub(super) struct Reader<'a> {
 
 /// The token before the current one.
 #[derive(Debug)]
-enum Last<'a> {
+enum PreviousToken<'a> {
     Other,
     /// A dot, before the name of a table, a column or a function.
     Dot,
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
             words: 0,
             first: "",
             previous: "",
-            last: Last::Other,
+            last: PreviousToken::Other,
             setting: Setting::None,
             selects: false,
             sets: false,
@@ -129,15 +129,17 @@ impl<'a> Reader<'a> {
             // Quotes do not change which function or setting a name means.
             Token::Quoted(name) => {
                 self.name(name, true)?;
-                Last::Name(name.into())
+                PreviousToken::Name(name.into())
             }
             Token::Escaped(name) => {
                 let name = spelling::unescaped(name);
                 self.name(&name, true)?;
-                Last::Escaped(name)
+                PreviousToken::Escaped(name)
             }
             Token::Symbol(symbol) => self.symbol(symbol)?,
-            Token::Literal if is(self.first, &["COPY"]) && matches!(self.last, Last::Direction) => {
+            Token::Literal
+                if is(self.first, &["COPY"]) && matches!(self.last, PreviousToken::Direction) =>
+            {
                 return Err(Refusal::Dangerous {
                     call: "COPY with a file",
                     danger: Danger::Files,
@@ -145,7 +147,7 @@ impl<'a> Reader<'a> {
             }
             Token::Literal | Token::Number | Token::Unclosed => {
                 self.settle(Setting::end)?;
-                Last::Other
+                PreviousToken::Other
             }
         };
         if self.sets && self.names_read_only && !self.policy.writes {
@@ -159,8 +161,8 @@ impl<'a> Reader<'a> {
         self.settle(Setting::end)
     }
 
-    fn word(&mut self, word: &'a str) -> Result<Last<'a>, Refusal> {
-        if matches!(self.last, Last::Escaped(_)) && is(word, &["UESCAPE"]) {
+    fn word(&mut self, word: &'a str) -> Result<PreviousToken<'a>, Refusal> {
+        if matches!(self.last, PreviousToken::Escaped(_)) && is(word, &["UESCAPE"]) {
             return Err(Refusal::Escape);
         }
         self.machine(word)?;
@@ -182,9 +184,9 @@ impl<'a> Reader<'a> {
         self.words += 1;
         self.previous = word;
         Ok(if is(word, &["TO", "FROM"]) {
-            Last::Direction
+            PreviousToken::Direction
         } else {
-            Last::Name(name)
+            PreviousToken::Name(name)
         })
     }
 
@@ -194,7 +196,7 @@ impl<'a> Reader<'a> {
             "LOAD"
         } else if is(word, &["PROGRAM"])
             && is(self.first, &["COPY"])
-            && matches!(self.last, Last::Direction)
+            && matches!(self.last, PreviousToken::Direction)
         {
             "COPY PROGRAM"
         } else {
@@ -257,21 +259,21 @@ impl<'a> Reader<'a> {
             return Err(refusal);
         }
         // `(x).f` is a call of `f(x)`, unless there is a column `f`.
-        if matches!(self.last, Last::Dot) {
+        if matches!(self.last, PreviousToken::Dot) {
             self.call(name)?;
         }
         Ok(())
     }
 
-    fn symbol(&mut self, symbol: u8) -> Result<Last<'a>, Refusal> {
+    fn symbol(&mut self, symbol: u8) -> Result<PreviousToken<'a>, Refusal> {
         self.settle(|setting| setting.symbol(symbol))?;
         match (symbol, &self.last) {
-            (b'(', Last::Name(name)) => self.call(name)?,
-            (b'(', Last::Escaped(name)) => self.call(name)?,
-            (b'.', _) => return Ok(Last::Dot),
+            (b'(', PreviousToken::Name(name)) => self.call(name)?,
+            (b'(', PreviousToken::Escaped(name)) => self.call(name)?,
+            (b'.', _) => return Ok(PreviousToken::Dot),
             _ => {}
         }
-        Ok(Last::Other)
+        Ok(PreviousToken::Other)
     }
 
     fn call(&self, name: &str) -> Result<(), Refusal> {

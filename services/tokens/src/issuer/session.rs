@@ -11,9 +11,9 @@ use ziggurat_runtime::lock;
 
 /// The open sessions. A session ends when none of its tokens is kept any more.
 #[derive(Clone)]
-pub(super) struct OpenSessions(Arc<Shared>);
+pub(super) struct OpenSessions(Arc<SessionTable>);
 
-struct Shared {
+struct SessionTable {
     open: Mutex<HashMap<TokenHash, Weak<SessionGuard>>>,
     gone: Box<dyn Fn(&str) + Send + Sync>,
 }
@@ -29,7 +29,7 @@ pub(super) struct SessionGuard {
 impl OpenSessions {
     /// Calls `gone` with the key of each session that ends.
     pub(super) fn new(gone: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(SessionTable {
             open: Mutex::default(),
             gone: Box::new(gone),
         }))
@@ -52,7 +52,7 @@ impl OpenSessions {
 
 impl Drop for SessionGuard {
     fn drop(&mut self) {
-        let Shared { open, gone } = &*self.sessions.0;
+        let SessionTable { open, gone } = &*self.sessions.0;
         let mut open = lock(open);
         // Another token may have opened the session again in the meantime.
         let is_reopened = open
