@@ -52,7 +52,7 @@ pub struct Embedding {
 }
 
 struct Inner {
-    source: Source,
+    source: VectorSource,
     model: String,
     /// Purpose of the texts, for Voyage.
     input_type: Option<String>,
@@ -63,7 +63,7 @@ struct Inner {
 
 /// Origin of vectors.
 #[derive(Clone)]
-enum Source {
+enum VectorSource {
     Provider(Http),
     Static(StaticModel),
     Local,
@@ -85,7 +85,7 @@ impl Embedder {
             provider => return Err(unsupported(provider)),
         };
         Ok(Self::with(
-            Source::Provider(http),
+            VectorSource::Provider(http),
             model.unwrap_or(default),
             None,
         ))
@@ -96,14 +96,14 @@ impl Embedder {
     /// They compare words and parts of words, not their meaning: only for demos and tests.
     #[must_use]
     pub fn local() -> Self {
-        Self::with(Source::Local, local::MODEL, None)
+        Self::with(VectorSource::Local, local::MODEL, None)
     }
 
     /// Makes vectors with a model in memory, without a provider.
     #[must_use]
     pub fn of_static_model(model: StaticModel) -> Self {
         let (name, dimensions) = (model.name().to_owned(), model.dimensions());
-        let embedder = Self::with(Source::Static(model), &name, None);
+        let embedder = Self::with(VectorSource::Static(model), &name, None);
         let known = &embedder.inner.dimensions;
         known.store(dimensions, Ordering::Relaxed);
         embedder
@@ -119,7 +119,7 @@ impl Embedder {
         embedder
     }
 
-    fn with(source: Source, model: &str, input_type: Option<&str>) -> Self {
+    fn with(source: VectorSource, model: &str, input_type: Option<&str>) -> Self {
         Self {
             trace: Trace::off(),
             inner: Arc::new(Inner {
@@ -143,9 +143,9 @@ impl Embedder {
     #[must_use]
     pub fn provider(&self) -> &'static str {
         match &self.inner.source {
-            Source::Provider(http) => http.provider().name(),
-            Source::Static(_) => static_model::NAME,
-            Source::Local => local::NAME,
+            VectorSource::Provider(http) => http.provider().name(),
+            VectorSource::Static(_) => static_model::NAME,
+            VectorSource::Local => local::NAME,
         }
     }
 
@@ -158,7 +158,7 @@ impl Embedder {
     /// Returns whether it works without a provider and without a model.
     #[must_use]
     pub fn is_local(&self) -> bool {
-        matches!(self.inner.source, Source::Local)
+        matches!(self.inner.source, VectorSource::Local)
     }
 
     /// Returns the total usage of all vectors so far.
@@ -178,8 +178,8 @@ impl Embedder {
     #[must_use]
     pub fn http(&self) -> Option<&Http> {
         match &self.inner.source {
-            Source::Provider(http) => Some(http),
-            Source::Static(_) | Source::Local => None,
+            VectorSource::Provider(http) => Some(http),
+            VectorSource::Static(_) | VectorSource::Local => None,
         }
     }
 
@@ -198,7 +198,7 @@ impl Embedder {
     pub async fn embed_by(&self, text: &str, deadline: Deadline) -> Result<Embedding, Error> {
         let input_type = self.inner.input_type.as_deref();
         let embedding = match &self.inner.source {
-            Source::Provider(http) => {
+            VectorSource::Provider(http) => {
                 let mut measured = http.begin("embedding", &self.trace);
                 let http = measured.http();
                 let embedding = formats::embed(http, self.model(), input_type, text, deadline);
@@ -206,12 +206,12 @@ impl Embedder {
                 measured.end(embedding.as_ref().map(|embedding| embedding.usage));
                 embedding?
             }
-            Source::Static(model) => {
+            VectorSource::Static(model) => {
                 let vectors = deadline.cut(model.embed_all(&[text])).await;
                 let vectors = vectors.map_err(|_| Error::Late)??;
                 Embedding::free(vectors.into_iter().next().unwrap_or_default())
             }
-            Source::Local => Embedding::free(local::embed(text).to_vec()),
+            VectorSource::Local => Embedding::free(local::embed(text).to_vec()),
         };
         self.inner.meter.add(embedding.usage);
         Embedding::check(&embedding.vector)?;
@@ -251,7 +251,7 @@ impl Embedder {
 
     async fn embed_batch(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         let (vectors, usage) = match &self.inner.source {
-            Source::Provider(http) => {
+            VectorSource::Provider(http) => {
                 let input_type = self.inner.input_type.as_deref();
                 let mut measured = http.begin("embedding", &self.trace);
                 let http = measured.http();
@@ -260,8 +260,8 @@ impl Embedder {
                 measured.end(made.as_ref().map(|(_, usage)| *usage));
                 made?
             }
-            Source::Static(model) => (model.embed_all(texts).await?, Usage::default()),
-            Source::Local => {
+            VectorSource::Static(model) => (model.embed_all(texts).await?, Usage::default()),
+            VectorSource::Local => {
                 let vectors = texts.iter().map(|text| local::embed(text).to_vec());
                 (vectors.collect(), Usage::default())
             }

@@ -21,12 +21,12 @@ pub struct Model {
 /// A list in the format of `OpenAI` and Anthropic.
 #[derive(Deserialize)]
 struct List {
-    data: Vec<Item>,
+    data: Vec<ListedModel>,
     has_more: Option<bool>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct ListedModel {
     id: String,
     #[serde(rename = "type")]
     kind: Option<String>,

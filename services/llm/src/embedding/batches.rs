@@ -16,7 +16,7 @@ use crate::{
 pub(super) type Vectors = (Vec<Vec<f32>>, Usage);
 
 #[derive(Deserialize)]
-struct Gemini {
+struct GeminiBatch {
     embeddings: Vec<Values>,
 }
 
@@ -90,7 +90,7 @@ async fn gemini(
     let body = json!({"requests": requests});
     let request = Request::post(&["v1beta", "models", &operation], &body)?;
     // Gemini does not report the usage.
-    ask(http, request, deadline, |answer: Gemini| {
+    ask(http, request, deadline, |answer: GeminiBatch| {
         let vectors = answer.embeddings.into_iter().map(|one| one.values);
         Some((vectors.collect(), Usage::default()))
     })

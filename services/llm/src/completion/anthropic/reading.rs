@@ -24,7 +24,7 @@ pub(crate) struct Reader {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct ReplyMessage<'a> {
     #[serde(borrow)]
     content: Vec<Content<'a>>,
     stop_reason: Option<String>,
@@ -89,7 +89,7 @@ struct ErrorBody {
 
 /// Parses a complete reply.
 pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
-    let message: Message<'_> = serde_json::from_slice(body)?;
+    let message: ReplyMessage<'_> = serde_json::from_slice(body)?;
     Ok(Reply {
         blocks: message.content.into_iter().filter_map(block).collect(),
         stop: message

@@ -19,7 +19,7 @@ struct Body<'a> {
     contents: Vec<Turn<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<[Tools<'a>; 1]>,
-    generation_config: Config,
+    generation_config: GenerationConfig,
 }
 
 #[derive(Serialize)]
@@ -47,7 +47,7 @@ enum Part<'a> {
     },
     #[serde(rename_all = "camelCase")]
     Response {
-        function_response: Response<'a>,
+        function_response: FunctionResponse<'a>,
     },
 }
 
@@ -58,7 +58,7 @@ struct Call<'a> {
 }
 
 #[derive(Serialize)]
-struct Response<'a> {
+struct FunctionResponse<'a> {
     name: &'a str,
     response: Outcome,
 }
@@ -87,7 +87,7 @@ struct Declaration<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Config {
+struct GenerationConfig {
     max_output_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
@@ -117,7 +117,7 @@ pub(crate) fn request(model: &str, prompt: &Prompt, stream: bool) -> Result<Requ
             })
             .collect(),
         tools: tools(&prompt.tools),
-        generation_config: Config {
+        generation_config: GenerationConfig {
             max_output_tokens: prompt.max_tokens.unwrap_or(MAX_TOKENS),
             temperature: prompt.temperature,
         },
@@ -153,7 +153,7 @@ fn part<'a>(block: &'a Block, names: &HashMap<&str, &'a str>) -> Part<'a> {
         } => {
             let text = content.join("\n");
             Part::Response {
-                function_response: Response {
+                function_response: FunctionResponse {
                     name: names.get(tool_use_id.as_str()).unwrap_or(&"unknown"),
                     response: if *is_error {
                         Outcome::Error(text)
