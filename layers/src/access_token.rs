@@ -135,7 +135,7 @@ use self::{
     jws::Jws,
     keys::{KeySet, Signature},
     refresh::either,
-    revoked::Names,
+    revoked::TokenNames,
     state::{ListAge, Published, State, Verified},
 };
 use crate::{
@@ -363,7 +363,12 @@ impl<F, I: Clone, C: Clock + Calendar> AccessTokens<F, I, C> {
     }
 
     /// Checks what may have changed since a token was verified.
-    fn admit(&self, names: &Names, ends: Duration, published: &Published) -> Result<(), Denied> {
+    fn admit(
+        &self,
+        names: &TokenNames,
+        ends: Duration,
+        published: &Published,
+    ) -> Result<(), Denied> {
         if ends <= self.clock.date() || published.revoked.has(names) {
             return Err(Denied::Invalid);
         }
@@ -396,7 +401,7 @@ impl<F, I: Clone, C: Clock + Calendar> AccessTokens<F, I, C> {
         published: &Published,
     ) -> Result<Verified<I>, Denied> {
         let token = AccessToken::check(jws, &self.rules, self.clock.date())?;
-        let names = Names::of(&token);
+        let names = TokenNames::of(&token);
         let ends = token.expires().saturating_add(self.rules.expiry_leeway);
         // First, so that a revoked token takes no place and makes no identity.
         self.admit(&names, ends, published)?;

@@ -89,7 +89,7 @@ use tower_service::Service;
 
 use crate::{
     bearer::{
-        challenge::{Challenges, Fault},
+        challenge::{BearerFault, Challenges},
         future::{PendingRequest, RefusalParts, State},
         token::bearer_token,
     },
@@ -121,7 +121,7 @@ pub use self::{
 pub struct BearerLayer<V, R = ErrorString> {
     verify: V,
     render: R,
-    rules: Arc<Rules>,
+    rules: Arc<BearerRules>,
 }
 
 /// Service made by [`BearerLayer`].
@@ -139,12 +139,12 @@ pub struct Bearer<S, V, R = ErrorString> {
     inner: S,
     verify: V,
     render: R,
-    rules: Arc<Rules>,
+    rules: Arc<BearerRules>,
 }
 
 /// Settings that are fixed when the layer is built.
 #[derive(Clone, Debug)]
-struct Rules {
+struct BearerRules {
     challenges: Challenges,
     exempt: Paths,
     optional: Paths,
@@ -169,7 +169,7 @@ impl<V> BearerLayer<V> {
         Self {
             verify,
             render: ErrorString,
-            rules: Arc::new(Rules {
+            rules: Arc::new(BearerRules {
                 challenges: Challenge::new().complete(),
                 exempt: Paths::default(),
                 optional: Paths::default(),
@@ -346,7 +346,7 @@ where
 
 enum Admission<V> {
     Pass,
-    Refuse(Fault),
+    Refuse(BearerFault),
     Verify(V),
 }
 
@@ -367,7 +367,7 @@ impl<S, V: Verify, R> Bearer<S, V, R> {
             },
             Err(fault) => fault,
         };
-        if fault == Fault::Missing && self.rules.optional.contain_path_of(request.uri()) {
+        if fault == BearerFault::Missing && self.rules.optional.contain_path_of(request.uri()) {
             return Admission::Pass;
         }
         Admission::Refuse(fault)
@@ -395,32 +395,32 @@ impl<S: Clone, V, R: Clone> Bearer<S, V, R> {
     }
 }
 
-// === impl Rules ===
+// === impl BearerRules ===
 
-impl Rules {
+impl BearerRules {
     #[cold]
-    fn refuse<B>(&self, fault: Fault, render: &impl Render<B>) -> Response<B> {
+    fn refuse<B>(&self, fault: BearerFault, render: &impl Render<B>) -> Response<B> {
         let mut rejection = Rejection::new(fault.status(), fault.code(), fault.message());
         if let Some(challenge) = self.challenges.answer_to(fault) {
             rejection = rejection.with_header(header::WWW_AUTHENTICATE, challenge);
         }
         let mut response = rejection.into_response(render);
-        if self.reports_failures && fault == Fault::Denied(Denied::Invalid) {
+        if self.reports_failures && fault == BearerFault::Denied(Denied::Invalid) {
             response.extensions_mut().insert(AuthFailed);
         }
         response
     }
 }
 
-// === impl Fault ===
+// === impl BearerFault ===
 
-impl From<Denied> for Fault {
+impl From<Denied> for BearerFault {
     fn from(denied: Denied) -> Self {
         Self::Denied(denied)
     }
 }
 
-impl Fault {
+impl BearerFault {
     fn status(self) -> StatusCode {
         match self {
             Self::Missing | Self::OtherScheme | Self::Malformed | Self::Denied(Denied::Invalid) => {

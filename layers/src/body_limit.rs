@@ -166,13 +166,13 @@ pin_project! {
 struct Watch<R> {
     layer: Arc<BodyLimitLayer<R>>,
     /// Reason of a refusal at once.
-    fault: Fault,
+    fault: BodyFault,
     version: Version,
     overrun: Option<Arc<Overrun>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+enum BodyFault {
     TooLarge,
     ContentLength,
     Exhausted(Exhausted),
@@ -252,33 +252,33 @@ impl<R> BodyLimitLayer<R> {
     }
 
     #[cold]
-    fn refuse<B>(&self, fault: Fault, version: Version) -> Response<B>
+    fn refuse<B>(&self, fault: BodyFault, version: Version) -> Response<B>
     where
         R: Render<B>,
     {
         let mut rejection = match fault {
-            Fault::TooLarge => Rejection::new(
+            BodyFault::TooLarge => Rejection::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "request_too_large",
                 self.message.clone(),
             ),
-            Fault::ContentLength => Rejection::new(
+            BodyFault::ContentLength => Rejection::new(
                 StatusCode::BAD_REQUEST,
                 "invalid_content_length",
                 "Invalid Content-Length header: expected one decimal number",
             ),
-            Fault::Exhausted(Exhausted::Share) => Rejection::new(
+            BodyFault::Exhausted(Exhausted::Share) => Rejection::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too_many_requests",
                 "Too many large requests of this caller are in progress. Try again later.",
             ),
-            Fault::Exhausted(Exhausted::Total) => Rejection::new(
+            BodyFault::Exhausted(Exhausted::Total) => Rejection::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "busy",
                 "Too many large requests are in progress. Try again later.",
             ),
         };
-        if let Fault::Exhausted(_) = fault {
+        if let BodyFault::Exhausted(_) = fault {
             let seconds = HeaderValue::from(RETRY_SECONDS);
             rejection = rejection.with_header(header::RETRY_AFTER, seconds);
         }
@@ -358,7 +358,7 @@ impl<S, R> BodyLimit<S, R> {
     fn call_unless_uncounted<B>(
         &mut self,
         mut request: Request<B>,
-        checked: Result<Option<u64>, Fault>,
+        checked: Result<Option<u64>, BodyFault>,
     ) -> ResponseFuture<S::Future, R>
     where
         S: Service<Request<LimitedBody<B>>>,
@@ -385,12 +385,12 @@ impl<S, R> BodyLimit<S, R> {
         let growing = permit.clone().filter(|_| size.is_none());
         ResponseFuture {
             response: Some(self.serve(request, overrun.clone(), growing)),
-            watch: overrun.map(|overrun| self.watch(Fault::TooLarge, version, Some(overrun))),
+            watch: overrun.map(|overrun| self.watch(BodyFault::TooLarge, version, Some(overrun))),
             permit,
         }
     }
 
-    fn watch(&self, fault: Fault, version: Version, overrun: Option<Arc<Overrun>>) -> Watch<R> {
+    fn watch(&self, fault: BodyFault, version: Version, overrun: Option<Arc<Overrun>>) -> Watch<R> {
         Watch {
             layer: Arc::clone(&self.layer),
             fault,
@@ -404,11 +404,11 @@ impl<R> BodyLimitLayer<R> {
     /// Returns the greatest size that a body within the limit can have, if it is known without
     /// touching the body.
     #[inline]
-    fn check_size<B: Body>(&self, request: &Request<B>) -> Result<Option<u64>, Fault> {
+    fn check_size<B: Body>(&self, request: &Request<B>) -> Result<Option<u64>, BodyFault> {
         let hint = request.body().size_hint();
         let announced = content_length(request.headers(), &hint)?;
         if announced.unwrap_or(0).max(hint.lower()) > self.max_bytes {
-            return Err(Fault::TooLarge);
+            return Err(BodyFault::TooLarge);
         }
         // The header alone proves nothing: the body from the server decides.
         Ok(hint.upper().filter(|upper| *upper <= self.max_bytes))
@@ -419,14 +419,14 @@ impl<R> BodyLimitLayer<R> {
         &self,
         extensions: &Extensions,
         size: Option<u64>,
-    ) -> Result<Option<BodyPermit>, Fault> {
+    ) -> Result<Option<BodyPermit>, BodyFault> {
         let Some((budget, caller)) = &self.budget else {
             return Ok(None);
         };
         let taken = budget.take(caller(extensions), size.unwrap_or(0));
         taken
             .map(|it| Some(BodyPermit::new(it)))
-            .map_err(Fault::Exhausted)
+            .map_err(BodyFault::Exhausted)
     }
 }
 
@@ -436,17 +436,17 @@ impl<R> BodyLimitLayer<R> {
 /// exactly that length: headers that two readers could understand differently allow request
 /// smuggling (RFC 9112, section 11.2). A number too large for 64 bits is simply too large.
 #[inline]
-fn content_length(headers: &HeaderMap, hint: &SizeHint) -> Result<Option<u64>, Fault> {
+fn content_length(headers: &HeaderMap, hint: &SizeHint) -> Result<Option<u64>, BodyFault> {
     let Some(value) = headers.get(header::CONTENT_LENGTH) else {
         return Ok(None);
     };
     // Counting is cheaper than a second look-up: repeated headers are rare.
     if headers.len() > headers.keys_len() && is_repeated(headers) {
-        return Err(Fault::ContentLength);
+        return Err(BodyFault::ContentLength);
     }
-    let length = decimal(value.as_bytes()).ok_or(Fault::ContentLength)?;
+    let length = decimal(value.as_bytes()).ok_or(BodyFault::ContentLength)?;
     if hint.exact() != Some(length) && headers.contains_key(header::TRANSFER_ENCODING) {
-        return Err(Fault::ContentLength);
+        return Err(BodyFault::ContentLength);
     }
     Ok(Some(length))
 }

@@ -28,7 +28,7 @@ pub(crate) struct BoundedMap<K, V> {
 /// A part of the store, with its own maximum.
 #[derive(Debug)]
 pub(crate) struct Shard<K, V> {
-    slots: HashMap<Hashed<K>, Slot, BuildHasherDefault<AsHashed>>,
+    slots: HashMap<HashedKey<K>, Slot, BuildHasherDefault<AsHashed>>,
     entries: Vec<Entry<K, V>>,
     max_keys: usize,
     oldest: Option<Slot>,
@@ -44,7 +44,7 @@ pub(crate) type Slot = u32;
 /// A key with its hash, which chooses the shard and the position in it. Hashing is most of the cost
 /// of a look-up, so it is done once.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hashed<K> {
+pub(crate) struct HashedKey<K> {
     key: K,
     hash: u64,
 }
@@ -55,7 +55,7 @@ struct AsHashed(u64);
 
 #[derive(Debug)]
 struct Entry<K, V> {
-    key: Hashed<K>,
+    key: HashedKey<K>,
     value: V,
     serial: u64,
     older: Option<Slot>,
@@ -79,13 +79,13 @@ impl<K: Copy + Eq + Hash, V: Default> BoundedMap<K, V> {
     }
 
     /// Hashes a key, once for all operations on it.
-    pub(crate) fn hashed(&self, key: K) -> Hashed<K> {
+    pub(crate) fn hashed(&self, key: K) -> HashedKey<K> {
         let hash = self.hasher.hash_one(key);
-        Hashed { key, hash }
+        HashedKey { key, hash }
     }
 
     /// Locks the shard a key belongs to.
-    pub(crate) fn lock(&self, key: &Hashed<K>) -> MutexGuard<'_, Shard<K, V>> {
+    pub(crate) fn lock(&self, key: &HashedKey<K>) -> MutexGuard<'_, Shard<K, V>> {
         // The map inside a shard uses the lowest and the highest bits of the hash.
         let place = usize::from(u16::try_from(key.hash >> 32 & 0xffff).expect("16 bits are left"));
         // Spreads keys as evenly as a remainder would, without a division.
@@ -127,17 +127,17 @@ fn lock<K, V>(shard: &Mutex<Shard<K, V>>) -> MutexGuard<'_, Shard<K, V>> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-// === impl Hashed ===
+// === impl HashedKey ===
 
-impl<K: PartialEq> PartialEq for Hashed<K> {
+impl<K: PartialEq> PartialEq for HashedKey<K> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl<K: Eq> Eq for Hashed<K> {}
+impl<K: Eq> Eq for HashedKey<K> {}
 
-impl<K> Hash for Hashed<K> {
+impl<K> Hash for HashedKey<K> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
@@ -179,7 +179,7 @@ impl<K: Copy + Eq + Hash, V: Default> Shard<K, V> {
     }
 
     #[inline]
-    pub(crate) fn find(&self, key: &Hashed<K>) -> Option<Slot> {
+    pub(crate) fn find(&self, key: &HashedKey<K>) -> Option<Slot> {
         // The client of the last request often sends the next one, too.
         let newest = self.newest.filter(|&slot| self.entry(slot).key == *key);
         newest.or_else(|| self.slots.get(key).copied())
@@ -205,7 +205,7 @@ impl<K: Copy + Eq + Hash, V: Default> Shard<K, V> {
 
     /// Adds a key that is not there yet, and evicts the oldest if the shard is full.
     #[cfg(any(feature = "access-token", feature = "rate-limit", test))]
-    pub(crate) fn insert(&mut self, key: Hashed<K>, value: V) -> Slot {
+    pub(crate) fn insert(&mut self, key: HashedKey<K>, value: V) -> Slot {
         let slot = self.insert_held(key, value);
         let slot = slot.expect("an entry that is not held is evicted");
         self.link_newest(slot);
@@ -214,7 +214,7 @@ impl<K: Copy + Eq + Hash, V: Default> Shard<K, V> {
 
     /// Adds a key that is not there yet, and is not evicted before it is renewed. Fails if the
     /// shard is full of such keys.
-    pub(crate) fn insert_held(&mut self, key: Hashed<K>, value: V) -> Option<Slot> {
+    pub(crate) fn insert_held(&mut self, key: HashedKey<K>, value: V) -> Option<Slot> {
         debug_assert!(!self.slots.contains_key(&key), "the key is there already");
         if self.len() >= self.max_keys {
             drop(self.remove(self.oldest?));

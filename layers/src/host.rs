@@ -116,7 +116,7 @@ pub struct InvalidHost(String);
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct HostLayer<R = ErrorString> {
-    rules: Arc<Rules>,
+    rules: Arc<HostRules>,
     render: R,
 }
 
@@ -137,7 +137,7 @@ pub struct Host<S, R = ErrorString> {
 
 /// Settings that are fixed when the layer is built.
 #[derive(Clone, Debug)]
-struct Rules {
+struct HostRules {
     hosts: Hosts,
     exempt: Paths,
     status: StatusCode,
@@ -314,7 +314,7 @@ impl HostLayer {
     /// ```
     pub fn new(hosts: Hosts) -> Self {
         Self {
-            rules: Arc::new(Rules {
+            rules: Arc::new(HostRules {
                 hosts,
                 exempt: Paths::default(),
                 status: StatusCode::FORBIDDEN,
@@ -396,9 +396,9 @@ impl<S, R: Clone> Layer<S> for HostLayer<R> {
     }
 }
 
-// === impl Rules ===
+// === impl HostRules ===
 
-impl Rules {
+impl HostRules {
     fn admit<B>(&self, request: &Request<B>) -> bool {
         self.exempt.contain_path_of(request.uri()) || self.hosts.contain(request)
     }

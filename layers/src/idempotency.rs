@@ -149,7 +149,7 @@ use tower_service::Service;
 
 use self::{
     body::Comparison,
-    fault::Fault,
+    fault::IdempotencyFault,
     future::FirstRequest,
     key::{NoKey, SentKey},
     store::{Begin, OnDrop, Store},
@@ -177,7 +177,7 @@ pub struct IdempotencyLayer<I, C = Monotonic, R = ErrorString> {
     identity_of: I,
     clock: C,
     render: R,
-    rules: Arc<Rules>,
+    rules: Arc<IdempotencyRules>,
     store: Arc<Store>,
 }
 
@@ -200,7 +200,7 @@ pub struct Idempotency<S, I, C = Monotonic, R = ErrorString> {
 
 /// Settings that are fixed when the layer is built.
 #[derive(Clone, Debug)]
-struct Rules {
+struct IdempotencyRules {
     methods: Vec<Method>,
     headers: Vec<HeaderName>,
     lifetime: Duration,
@@ -251,7 +251,7 @@ impl<S, I, C, R> Idempotency<S, I, C, R> {
         ResponseFuture::passing(self.inner.call(request.map(DigestedBody::unobserved)))
     }
 
-    fn refuse<F, Q, B>(&self, fault: Fault) -> ResponseFuture<F, Q, B, C, R>
+    fn refuse<F, Q, B>(&self, fault: IdempotencyFault) -> ResponseFuture<F, Q, B, C, R>
     where
         R: Render<B>,
     {
@@ -275,7 +275,7 @@ impl<S, I, C, R> Idempotency<S, I, C, R> {
     {
         let layer = &self.layer;
         let Some(identity) = (layer.identity_of)(request.extensions()) else {
-            return self.refuse(Fault::IdentityMissing);
+            return self.refuse(IdempotencyFault::IdentityMissing);
         };
         let key = digest::of_key(identity, key);
         let head = digest::of_head(&request);
@@ -295,10 +295,10 @@ impl<S, I, C, R> Idempotency<S, I, C, R> {
                 let comparison = Comparison::new(request.into_body(), expected);
                 ResponseFuture::comparing(comparison, stored, layer.render.clone())
             }
-            Begin::Running => self.refuse(Fault::Running),
-            Begin::OtherHead => self.refuse(Fault::Reused),
-            Begin::NotStored => self.refuse(Fault::NotStored),
-            Begin::Full => self.refuse(Fault::Full),
+            Begin::Running => self.refuse(IdempotencyFault::Running),
+            Begin::OtherHead => self.refuse(IdempotencyFault::Reused),
+            Begin::NotStored => self.refuse(IdempotencyFault::NotStored),
+            Begin::Full => self.refuse(IdempotencyFault::Full),
         }
     }
 }
@@ -312,9 +312,9 @@ impl<S: fmt::Debug, I, C, R> fmt::Debug for Idempotency<S, I, C, R> {
     }
 }
 
-// === impl Rules ===
+// === impl IdempotencyRules ===
 
-impl Rules {
+impl IdempotencyRules {
     /// Returns whether the handler runs again for a duplicate.
     fn permits_retry(&self, status: StatusCode) -> bool {
         // Each of these asks the client to send the same request later.

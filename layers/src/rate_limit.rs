@@ -139,7 +139,7 @@ pub struct RateLimitLayer<P, C = ByAddress, R = ErrorString> {
     policy: P,
     client_of: C,
     render: R,
-    rules: Arc<Rules>,
+    rules: Arc<RateLimitRules>,
 }
 
 /// Service made by [`RateLimitLayer`].
@@ -159,12 +159,12 @@ pub struct RateLimit<S, P, C = ByAddress, R = ErrorString> {
     policy: P,
     client_of: C,
     render: R,
-    rules: Arc<Rules>,
+    rules: Arc<RateLimitRules>,
 }
 
 /// Settings that are fixed when the layer is built.
 #[derive(Clone, Debug)]
-struct Rules {
+struct RateLimitRules {
     fields: Fields,
     fields_on_success: bool,
     message: Option<Cow<'static, str>>,
@@ -213,7 +213,7 @@ pin_project! {
 struct Admitted<T> {
     permit: T,
     /// Set only if the response gets the fields.
-    fields: Option<(Arc<Rules>, Announcement)>,
+    fields: Option<(Arc<RateLimitRules>, Announcement)>,
 }
 
 // === impl RateLimitLayer ===
@@ -237,7 +237,7 @@ impl<P: Policy> RateLimitLayer<P> {
             policy,
             client_of: ByAddress,
             render: ErrorString,
-            rules: Arc::new(Rules {
+            rules: Arc::new(RateLimitRules {
                 fields: fields.expect("a policy's own name is printable ASCII"),
                 fields_on_success: false,
                 message: None,
@@ -465,9 +465,9 @@ impl<T, F, B> fmt::Debug for ResponseFuture<T, F, B> {
     }
 }
 
-// === impl Rules ===
+// === impl RateLimitRules ===
 
-impl Rules {
+impl RateLimitRules {
     #[cold]
     fn refuse<B>(
         &self,

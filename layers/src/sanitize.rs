@@ -151,7 +151,7 @@ const BODY_HEADERS: [HeaderName; 24] = [
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct SanitizeLayer<R = ErrorString> {
-    rules: Rules<R>,
+    rules: SanitizeRules<R>,
 }
 
 /// Service made by [`SanitizeLayer`].
@@ -166,12 +166,12 @@ pub struct SanitizeLayer<R = ErrorString> {
 #[derive(Clone, Copy)]
 pub struct Sanitize<S, R = ErrorString> {
     inner: S,
-    rules: Rules<R>,
+    rules: SanitizeRules<R>,
 }
 
 /// Settings that are fixed when the layer is built.
 #[derive(Clone, Copy)]
-struct Rules<R> {
+struct SanitizeRules<R> {
     render: R,
     message: &'static str,
     sanitizer: Sanitizer,
@@ -205,7 +205,7 @@ impl SanitizeLayer {
     /// ```
     pub fn new() -> Self {
         Self {
-            rules: Rules {
+            rules: SanitizeRules {
                 render: ErrorString,
                 message: "Internal server error",
                 sanitizer: Sanitizer::production(),
@@ -239,7 +239,7 @@ impl<R> SanitizeLayer<R> {
     /// ```
     pub fn with_render<T>(self, render: T) -> SanitizeLayer<T> {
         SanitizeLayer {
-            rules: Rules {
+            rules: SanitizeRules {
                 render,
                 message: self.rules.message,
                 sanitizer: self.rules.sanitizer,
@@ -342,18 +342,18 @@ where
     }
 }
 
-// === impl Rules ===
+// === impl SanitizeRules ===
 
-impl<R> fmt::Debug for Rules<R> {
+impl<R> fmt::Debug for SanitizeRules<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rules")
+        f.debug_struct("SanitizeRules")
             .field("message", &self.message)
             .field("sanitizer", &self.sanitizer)
             .finish_non_exhaustive()
     }
 }
 
-impl<R> Rules<R> {
+impl<R> SanitizeRules<R> {
     #[cold]
     fn answer<B>(&self, origin: &RequestInfo, response: &mut Response<B>)
     where

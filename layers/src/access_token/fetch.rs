@@ -116,10 +116,10 @@ pub struct Fetched {
 /// assert_eq!(error.to_string(), "the status is 404 Not Found");
 /// ```
 #[derive(Debug)]
-pub struct FetchError(Kind);
+pub struct FetchError(FetchErrorKind);
 
 #[derive(Debug)]
-enum Kind {
+enum FetchErrorKind {
     Unreachable(BoxError),
     Status(StatusCode),
     TooLarge,
@@ -235,7 +235,7 @@ impl FetchError {
     /// assert_eq!(error.source().unwrap().to_string(), "connection refused");
     /// ```
     pub fn new(source: impl Into<BoxError>) -> Self {
-        Self(Kind::Unreachable(source.into()))
+        Self(FetchErrorKind::Unreachable(source.into()))
     }
 
     /// The issuer answered with this status.
@@ -246,7 +246,7 @@ impl FetchError {
     /// ```
     #[must_use]
     pub fn status(status: StatusCode) -> Self {
-        Self(Kind::Status(status))
+        Self(FetchErrorKind::Status(status))
     }
 
     /// The document is larger than the maximum.
@@ -257,26 +257,26 @@ impl FetchError {
     /// ```
     #[must_use]
     pub fn too_large() -> Self {
-        Self(Kind::TooLarge)
+        Self(FetchErrorKind::TooLarge)
     }
 
     pub(super) fn malformed(reason: &'static str) -> Self {
-        Self(Kind::Malformed(reason))
+        Self(FetchErrorKind::Malformed(reason))
     }
 
     /// Returns whether another URL may have the document.
     pub(super) fn is_status(&self) -> bool {
-        matches!(self.0, Kind::Status(_))
+        matches!(self.0, FetchErrorKind::Status(_))
     }
 }
 
 impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Unreachable(_) => f.write_str("it cannot be reached"),
-            Kind::Status(status) => write!(f, "the status is {status}"),
-            Kind::TooLarge => f.write_str("the document is too large"),
-            Kind::Malformed(reason) => f.write_str(reason),
+            FetchErrorKind::Unreachable(_) => f.write_str("it cannot be reached"),
+            FetchErrorKind::Status(status) => write!(f, "the status is {status}"),
+            FetchErrorKind::TooLarge => f.write_str("the document is too large"),
+            FetchErrorKind::Malformed(reason) => f.write_str(reason),
         }
     }
 }
@@ -284,7 +284,7 @@ impl fmt::Display for FetchError {
 impl Error for FetchError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
-            Kind::Unreachable(source) => Some(&**source),
+            FetchErrorKind::Unreachable(source) => Some(&**source),
             _ => None,
         }
     }

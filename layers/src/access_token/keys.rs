@@ -21,14 +21,14 @@ const RSA_BITS: RangeInclusive<usize> = 2048..=8192;
 /// The usable keys of an issuer.
 #[derive(Debug)]
 pub(super) struct KeySet {
-    keys: Vec<Key>,
+    keys: Vec<PublicKey>,
     /// The document, to notice a change.
     document: Vec<u8>,
 }
 
 /// A public key, prepared for each algorithm that it may be used with.
 #[derive(Debug)]
-struct Key {
+struct PublicKey {
     id: Option<String>,
     verifiers: Vec<(Algorithm, ParsedPublicKey)>,
 }
@@ -64,7 +64,7 @@ impl KeySet {
         }
         let keys: Vec<_> = written
             .into_iter()
-            .filter_map(|key| Key::parse(key.get(), accepted))
+            .filter_map(|key| PublicKey::parse(key.get(), accepted))
             .collect();
         if keys.is_empty() {
             return Err(InvalidKeys::NoneUsable);
@@ -100,9 +100,9 @@ impl KeySet {
     }
 }
 
-// === impl Key ===
+// === impl PublicKey ===
 
-impl Key {
+impl PublicKey {
     fn parse(document: &str, accepted: &[Algorithm]) -> Option<Self> {
         let members = Members::parse(document.as_bytes())?;
         let purpose: Option<String> = members.get("use").ok()?;

@@ -16,7 +16,7 @@ pub(super) struct Revoked {
 
 /// The parts of a token by which it can be revoked.
 #[derive(Clone, Debug)]
-pub(super) struct Names {
+pub(super) struct TokenNames {
     subject: String,
     client_id: Option<String>,
     token_id: Option<String>,
@@ -25,11 +25,11 @@ pub(super) struct Names {
 #[derive(Deserialize)]
 struct RevocationList {
     issuer: String,
-    revoked: Vec<Entry>,
+    revoked: Vec<RevokedEntry>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct RevokedEntry {
     #[serde(alias = "client")]
     client_id: Option<String>,
     sub: Option<String>,
@@ -46,7 +46,7 @@ impl Revoked {
             return Err(FetchError::malformed("the list is of another issuer"));
         }
         let mut revoked = Self::default();
-        for Entry {
+        for RevokedEntry {
             client_id,
             sub,
             jti,
@@ -64,8 +64,8 @@ impl Revoked {
         Ok(revoked)
     }
 
-    pub(super) fn has(&self, names: &Names) -> bool {
-        let Names {
+    pub(super) fn has(&self, names: &TokenNames) -> bool {
+        let TokenNames {
             subject,
             client_id,
             token_id,
@@ -81,9 +81,9 @@ impl Revoked {
     }
 }
 
-// === impl Names ===
+// === impl TokenNames ===
 
-impl Names {
+impl TokenNames {
     pub(super) fn of(token: &AccessToken) -> Self {
         Self {
             subject: token.subject().to_owned(),

@@ -69,11 +69,11 @@ pub enum Outage {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidRules {
-    reason: Reason,
+    reason: RulesReason,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Reason {
+enum RulesReason {
     UnsafeUrl(String),
     NoAudience,
 }
@@ -99,7 +99,7 @@ impl Rules {
     ) -> Result<Self, InvalidRules> {
         let audience: Vec<String> = audience.into_iter().map(Into::into).collect();
         if audience.is_empty() {
-            let reason = Reason::NoAudience;
+            let reason = RulesReason::NoAudience;
             return Err(InvalidRules { reason });
         }
         Ok(Self {
@@ -326,10 +326,10 @@ impl Rules {
 impl fmt::Display for InvalidRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
-            Reason::UnsafeUrl(url) => {
+            RulesReason::UnsafeUrl(url) => {
                 write!(f, "`{url}` must be an https URL, or http on this machine")
             }
-            Reason::NoAudience => f.write_str("there must be an audience"),
+            RulesReason::NoAudience => f.write_str("there must be an audience"),
         }
     }
 }
@@ -340,7 +340,7 @@ fn checked(url: String) -> Result<String, InvalidRules> {
     if is_safe(&url) {
         return Ok(url);
     }
-    let reason = Reason::UnsafeUrl(url);
+    let reason = RulesReason::UnsafeUrl(url);
     Err(InvalidRules { reason })
 }
 

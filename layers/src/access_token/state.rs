@@ -14,7 +14,7 @@ use crate::{
     access_token::{
         endpoints::Endpoints,
         keys::KeySet,
-        revoked::{Names, Revoked},
+        revoked::{Revoked, TokenNames},
     },
     bearer::TokenHash,
     bounded_map::BoundedMap,
@@ -23,7 +23,7 @@ use crate::{
 /// The data of an issuer, shared by all clones of a verifier.
 pub(super) struct State<I> {
     published: RwLock<Published>,
-    progress: Mutex<Progress>,
+    progress: Mutex<FetchProgress>,
     remembered: BoundedMap<TokenHash, Option<Arc<Verified<I>>>>,
     /// Set by a request with an unknown key.
     is_missed: AtomicBool,
@@ -51,7 +51,7 @@ pub(super) enum ListAge {
 
 /// Notes of the task that fetches.
 #[derive(Clone, Default)]
-pub(super) struct Progress {
+pub(super) struct FetchProgress {
     pub(super) endpoints: Option<Endpoints>,
     pub(super) list_tag: Option<String>,
     pub(super) is_fetching: bool,
@@ -63,7 +63,7 @@ pub(super) struct Progress {
 /// A token with a valid signature and valid claims.
 pub(super) struct Verified<I> {
     pub(super) identity: I,
-    pub(super) names: Names,
+    pub(super) names: TokenNames,
     /// Time since 1970 at which it is refused.
     pub(super) ends: Duration,
     /// The keys that it was verified with; after a change it is verified again.
@@ -96,12 +96,12 @@ impl<I> State<I> {
         change(&mut published.unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> FetchProgress {
         let progress = self.progress.lock();
         progress.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn note(&self, change: impl FnOnce(&mut Progress)) {
+    pub(super) fn note(&self, change: impl FnOnce(&mut FetchProgress)) {
         let progress = self.progress.lock();
         change(&mut progress.unwrap_or_else(PoisonError::into_inner));
     }

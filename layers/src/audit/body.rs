@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 
 use crate::audit::{
     Outcome,
-    entry::{AuditEntry, Entry, Recording},
+    entry::{AuditEntry, EntryState, Recording},
 };
 
 pin_project! {
@@ -76,7 +76,7 @@ pin_project! {
 // === impl CountedBody ===
 
 impl<B> CountedBody<B> {
-    pub(super) fn new(inner: B, entry: Arc<Entry>) -> Self {
+    pub(super) fn new(inner: B, entry: Arc<EntryState>) -> Self {
         let entry = AuditEntry(entry);
         Self { inner, entry }
     }

@@ -41,11 +41,11 @@ use crate::{
 /// # show_user(&Request::new(()));
 /// ```
 #[derive(Clone)]
-pub struct AuditEntry(pub(super) Arc<Entry>);
+pub struct AuditEntry(pub(super) Arc<EntryState>);
 
 /// The shared state of a request. One allocation holds the record, the counter and the sink, and
 /// hides the type of the sink from handlers and bodies.
-pub(super) struct Entry<T: ?Sized = dyn Finish> {
+pub(super) struct EntryState<T: ?Sized = dyn Finish> {
     // `None`: the request has ended.
     record: Mutex<Option<Record>>,
     bytes_in: AtomicU64,
@@ -76,7 +76,7 @@ pub(super) struct CountingSink<K> {
 ///
 /// The response future has it first, then the response body.
 pub(super) struct Recording {
-    entry: Arc<Entry>,
+    entry: Arc<EntryState>,
     outcome: Option<Outcome>,
     // Length of the response body, if known.
     expected: Option<u64>,
@@ -137,9 +137,9 @@ impl fmt::Debug for AuditEntry {
     }
 }
 
-// === impl Entry ===
+// === impl EntryState ===
 
-impl Entry {
+impl EntryState {
     fn record(&self) -> MutexGuard<'_, Option<Record>> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -180,7 +180,7 @@ where
 impl Recording {
     pub(super) fn new(record: Record, destination: impl Finish + 'static) -> Self {
         Self {
-            entry: Arc::new(Entry {
+            entry: Arc::new(EntryState {
                 record: Mutex::new(Some(record)),
                 bytes_in: AtomicU64::new(0),
                 destination,

@@ -44,7 +44,7 @@ pub struct InvalidChallenge {
 
 /// The reason for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum BearerFault {
     Missing,
     OtherScheme,
     Malformed,
@@ -225,13 +225,13 @@ impl Challenges {
     /// Returns the challenge for a fault; `None` if a better token would not help.
     ///
     /// RFC 6750 section 3.1: the challenge to a request without a token names no error.
-    pub(super) fn answer_to(&self, fault: Fault) -> Option<HeaderValue> {
+    pub(super) fn answer_to(&self, fault: BearerFault) -> Option<HeaderValue> {
         let value = match fault {
-            Fault::Missing | Fault::OtherScheme => &self.plain,
-            Fault::Malformed => &self.invalid_request,
-            Fault::Denied(Denied::Invalid) => &self.invalid_token,
-            Fault::Denied(Denied::InsufficientScope) => &self.insufficient_scope,
-            Fault::Denied(Denied::Unavailable) => return None,
+            BearerFault::Missing | BearerFault::OtherScheme => &self.plain,
+            BearerFault::Malformed => &self.invalid_request,
+            BearerFault::Denied(Denied::Invalid) => &self.invalid_token,
+            BearerFault::Denied(Denied::InsufficientScope) => &self.insufficient_scope,
+            BearerFault::Denied(Denied::Unavailable) => return None,
         };
         Some(value.clone())
     }

@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use crate::{
-    bearer::{Denied, Rules, challenge::Fault},
+    bearer::{BearerRules, Denied, challenge::BearerFault},
     reject::Render,
 };
 
@@ -44,7 +44,7 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     pub(super) enum State<S, R, Req, V, F> {
-        Refused { fault: Fault, refusal_parts: RefusalParts<R> },
+        Refused { fault: BearerFault, refusal_parts: RefusalParts<R> },
         Verifying {
             #[pin]
             verification: V,
@@ -64,7 +64,7 @@ pub(super) struct PendingRequest<S, R, Req> {
 /// The parts that are needed to refuse a request.
 pub(super) struct RefusalParts<R> {
     pub(super) render: R,
-    pub(super) rules: Arc<Rules>,
+    pub(super) rules: Arc<BearerRules>,
 }
 
 // === impl ResponseFuture ===

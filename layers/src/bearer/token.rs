@@ -2,26 +2,26 @@
 
 use http::{HeaderMap, header};
 
-use crate::bearer::challenge::Fault;
+use crate::bearer::challenge::BearerFault;
 
 /// Takes the token out of `Authorization: Bearer <token>`, and marks the header as a secret.
 ///
 /// The token is RFC 6750's `b64token` to the letter, so lists, quotes and inner blanks are refused
 /// and inner services cannot read them differently.
-pub(super) fn bearer_token(headers: &mut HeaderMap) -> Result<&str, Fault> {
+pub(super) fn bearer_token(headers: &mut HeaderMap) -> Result<&str, BearerFault> {
     // Counting is cheaper than a second look-up: repeated headers are rare.
     if headers.len() > headers.keys_len() && is_repeated(headers) {
-        return Err(Fault::Malformed);
+        return Err(BearerFault::Malformed);
     }
     let value = headers
         .get_mut(header::AUTHORIZATION)
-        .ok_or(Fault::Missing)?;
+        .ok_or(BearerFault::Missing)?;
     value.set_sensitive(true);
     let token = credentials(value.as_bytes())?;
     if !is_b64token(token) {
-        return Err(Fault::Malformed);
+        return Err(BearerFault::Malformed);
     }
-    str::from_utf8(token).map_err(|_| Fault::Malformed)
+    str::from_utf8(token).map_err(|_| BearerFault::Malformed)
 }
 
 #[cold]
@@ -32,7 +32,7 @@ fn is_repeated(headers: &HeaderMap) -> bool {
 
 /// The text after the scheme, which may be in any case (RFC 9110, section 11.1), and the blanks
 /// behind it.
-fn credentials(value: &[u8]) -> Result<&[u8], Fault> {
+fn credentials(value: &[u8]) -> Result<&[u8], BearerFault> {
     // The spelling that nearly every client uses.
     if let Some((b"Bearer ", token)) = value.split_first_chunk()
         && token.first() != Some(&b' ')
@@ -42,7 +42,7 @@ fn credentials(value: &[u8]) -> Result<&[u8], Fault> {
     let blank = value.iter().position(|&byte| byte == b' ');
     let (scheme, token) = value.split_at(blank.unwrap_or(value.len()));
     if !scheme.eq_ignore_ascii_case(b"bearer") {
-        return Err(Fault::OtherScheme);
+        return Err(BearerFault::OtherScheme);
     }
     let first = token.iter().position(|&byte| byte != b' ');
     Ok(&token[first.unwrap_or(token.len())..])

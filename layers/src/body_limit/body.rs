@@ -12,7 +12,7 @@ use bytes::Buf as _;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use crate::body_limit::{BytePermit, Exhausted, Fault};
+use crate::body_limit::{BodyFault, BytePermit, Exhausted};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -84,7 +84,7 @@ pub struct BodyError {
 
 #[derive(Debug)]
 enum ErrorKind {
-    Refused(Fault),
+    Refused(BodyFault),
     Inner(BoxError),
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Overrun {
 
 #[derive(Debug, Default)]
 struct OverrunState {
-    happened: Option<Fault>,
+    happened: Option<BodyFault>,
     waiting: Option<Waker>,
 }
 
@@ -125,8 +125,8 @@ where
         let size = frame.data_ref().map_or(0, |data| data.remaining() as u64);
         let grown = this.permit.as_ref().map(|permit| permit.grow(size));
         let fault = match (this.remaining.checked_sub(size), grown) {
-            (None, _) => Fault::TooLarge,
-            (_, Some(Err(exhausted))) => Fault::Exhausted(exhausted),
+            (None, _) => BodyFault::TooLarge,
+            (_, Some(Err(exhausted))) => BodyFault::Exhausted(exhausted),
             (Some(remaining), _) => {
                 *this.remaining = remaining;
                 return Poll::Ready(Some(Ok(frame)));
@@ -172,7 +172,7 @@ impl BodyPermit {
 // === impl Overrun ===
 
 impl Overrun {
-    fn report(&self, fault: Fault) {
+    fn report(&self, fault: BodyFault) {
         let waiting = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.happened = Some(fault);
@@ -184,12 +184,12 @@ impl Overrun {
         }
     }
 
-    pub(super) fn happened(&self) -> Option<Fault> {
+    pub(super) fn happened(&self) -> Option<BodyFault> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.happened
     }
 
-    pub(super) fn happened_or_wake(&self, waker: &Waker) -> Option<Fault> {
+    pub(super) fn happened_or_wake(&self, waker: &Waker) -> Option<BodyFault> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut state.waiting {
             Some(waiting) => waiting.clone_from(waker),
@@ -225,14 +225,14 @@ impl BodyError {
     /// ```
     #[must_use]
     pub fn is_too_large(&self) -> bool {
-        matches!(self.kind, ErrorKind::Refused(Fault::TooLarge))
+        matches!(self.kind, ErrorKind::Refused(BodyFault::TooLarge))
     }
 }
 
 impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
-            ErrorKind::Refused(Fault::TooLarge) => "the request body is larger than the limit",
+            ErrorKind::Refused(BodyFault::TooLarge) => "the request body is larger than the limit",
             ErrorKind::Refused(_) => "there is no memory for the request body now",
             ErrorKind::Inner(_) => "the request body could not be read",
         })

@@ -439,7 +439,7 @@ proptest! {
             Ok(number) if !text.starts_with('+') => {
                 Ok(Some(u64::try_from(number).unwrap_or(u64::MAX)))
             }
-            _ => Err(Fault::ContentLength),
+            _ => Err(BodyFault::ContentLength),
         };
         prop_assert_eq!(content_length(&headers, &SizeHint::new()), expected);
     }

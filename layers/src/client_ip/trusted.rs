@@ -46,11 +46,11 @@ pub struct TrustedProxies {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidNetwork {
     text: String,
-    reason: Reason,
+    reason: NetworkReason,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reason {
+enum NetworkReason {
     Address,
     Zone,
     PrefixLength { max: u8 },
@@ -122,10 +122,12 @@ impl fmt::Display for InvalidNetwork {
         }
         write!(f, "not a network: {text} ")?;
         match reason {
-            Reason::Address => f.write_str("(expected an IP address or network/prefix)"),
-            Reason::Zone => f.write_str("(zone ids are not allowed)"),
-            Reason::PrefixLength { max } => write!(f, "(expected a prefix of 0 to {max} bits)"),
-            Reason::HostBits { network } => write!(f, "(did you mean {network}?)"),
+            NetworkReason::Address => f.write_str("(expected an IP address or network/prefix)"),
+            NetworkReason::Zone => f.write_str("(zone ids are not allowed)"),
+            NetworkReason::PrefixLength { max } => {
+                write!(f, "(expected a prefix of 0 to {max} bits)")
+            }
+            NetworkReason::HostBits { network } => write!(f, "(did you mean {network}?)"),
         }
     }
 }
@@ -138,13 +140,15 @@ fn network(text: &str) -> Result<IpNet, InvalidNetwork> {
         reason,
     };
     if text.contains('%') {
-        return Err(invalid(Reason::Zone));
+        return Err(invalid(NetworkReason::Zone));
     }
     let (address, prefix) = match text.split_once('/') {
         Some((address, prefix)) => (address, Some(prefix)),
         None => (text, None),
     };
-    let address: IpAddr = address.parse().map_err(|_| invalid(Reason::Address))?;
+    let address: IpAddr = address
+        .parse()
+        .map_err(|_| invalid(NetworkReason::Address))?;
     let max = if address.is_ipv4() { 32 } else { 128 };
     let prefix = match prefix {
         None => Some(max),
@@ -154,11 +158,11 @@ fn network(text: &str) -> Result<IpNet, InvalidNetwork> {
     };
     let network = prefix
         .and_then(|prefix| IpNet::new(address, prefix).ok())
-        .ok_or_else(|| invalid(Reason::PrefixLength { max }))?;
+        .ok_or_else(|| invalid(NetworkReason::PrefixLength { max }))?;
     if network.trunc() != network {
         // A missing digit could mean trust in 16 million addresses.
         let network = network.trunc();
-        return Err(invalid(Reason::HostBits { network }));
+        return Err(invalid(NetworkReason::HostBits { network }));
     }
     Ok(to_ipv4_if_mapped(network))
 }

@@ -8,7 +8,7 @@ use crate::{idempotency::key::NoKey, reject::Rejection};
 static RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum IdempotencyFault {
     KeyMissing,
     KeyInvalid,
     IdentityMissing,
@@ -19,9 +19,9 @@ pub(super) enum Fault {
     ResponseUnreadable,
 }
 
-// === impl Fault ===
+// === impl IdempotencyFault ===
 
-impl Fault {
+impl IdempotencyFault {
     #[cold]
     pub(super) fn rejection(self) -> Rejection {
         let (status, code, message) = match self {
@@ -76,7 +76,7 @@ impl Fault {
     }
 }
 
-impl From<NoKey> for Fault {
+impl From<NoKey> for IdempotencyFault {
     fn from(no_key: NoKey) -> Self {
         match no_key {
             NoKey::Missing => Self::KeyMissing,

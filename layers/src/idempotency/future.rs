@@ -19,9 +19,9 @@ use crate::{
     clock::Clock,
     collect::{Collect, Unreadable},
     idempotency::{
-        Rules,
+        IdempotencyRules,
         body::Comparison,
-        fault::Fault,
+        fault::IdempotencyFault,
         store::{Claim, RequestBody, StoredResponse},
     },
     reject::{Rejection, Render},
@@ -75,7 +75,7 @@ pin_project! {
 /// The first request with its key. Its response is to be stored.
 pub(super) struct FirstRequest<C, R> {
     pub(super) claim: Claim,
-    pub(super) rules: Arc<Rules>,
+    pub(super) rules: Arc<IdempotencyRules>,
     pub(super) clock: C,
     pub(super) render: R,
 }
@@ -227,7 +227,7 @@ impl<C: Clock, R> FirstRequest<C, R> {
                     }
                     Unreadable::TooLarge => error!("the response body is longer than it announced"),
                 }
-                Fault::ResponseUnreadable
+                IdempotencyFault::ResponseUnreadable
                     .rejection()
                     .into_response(&self.render)
             }
@@ -257,7 +257,7 @@ fn answer_duplicate<B: From<Bytes>>(
             *response.headers_mut() = stored.headers().clone();
             response
         }
-        Ok(false) => Fault::Reused.rejection().into_response(render),
+        Ok(false) => IdempotencyFault::Reused.rejection().into_response(render),
         Err(error) => Rejection::unreadable_body(&*error).into_response(render),
     }
 }

@@ -7,7 +7,7 @@ use tower_layer::Layer;
 
 use crate::{
     clock::{Clock, Monotonic},
-    idempotency::{Idempotency, IdempotencyLayer, Rules, store::Store},
+    idempotency::{Idempotency, IdempotencyLayer, IdempotencyRules, store::Store},
     reject::ErrorString,
 };
 
@@ -64,7 +64,7 @@ impl<I> IdempotencyLayer<I> {
             identity_of,
             clock: Monotonic,
             render: ErrorString,
-            rules: Arc::new(Rules {
+            rules: Arc::new(IdempotencyRules {
                 methods: vec![Method::POST, Method::PATCH],
                 headers: DEFAULT_HEADERS.into(),
                 lifetime: DAY,

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, response::Parts};
 
 use crate::{
-    bounded_map::{BoundedMap, Hashed, Shard, Slot},
+    bounded_map::{BoundedMap, HashedKey, Shard, Slot},
     idempotency::digest::{BodyDigest, Digest},
 };
 
@@ -29,7 +29,7 @@ static REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Keys and responses, both with a maximum.
 pub(super) struct Store {
-    keys: BoundedMap<Digest, Entry>,
+    keys: BoundedMap<Digest, KeyEntry>,
     responses: Mutex<Responses>,
     max_keys: usize,
     max_bytes: usize,
@@ -44,14 +44,14 @@ struct Responses {
 }
 
 #[derive(Debug, Default)]
-struct Entry {
+struct KeyEntry {
     head: Digest,
     body: RequestBody,
-    progress: Progress,
+    progress: RequestProgress,
 }
 
 #[derive(Debug, Default)]
-enum Progress {
+enum RequestProgress {
     #[default]
     Running,
     Done {
@@ -83,7 +83,7 @@ pub(super) enum Begin {
 #[derive(Clone)]
 pub(super) struct EntryRef {
     store: Arc<Store>,
-    key: Hashed<Digest>,
+    key: HashedKey<Digest>,
     serial: u64,
 }
 
@@ -152,9 +152,9 @@ impl Store {
             keys.remove(slot);
         }
         drop_ended(&mut keys, now);
-        let entry = Entry {
+        let entry = KeyEntry {
             head,
-            ..Entry::default()
+            ..KeyEntry::default()
         };
         let Some(slot) = keys.insert_held(key, entry) else {
             return Begin::Full;
@@ -216,7 +216,7 @@ impl fmt::Debug for Store {
     }
 }
 
-fn drop_ended(keys: &mut Shard<Digest, Entry>, now: Duration) {
+fn drop_ended(keys: &mut Shard<Digest, KeyEntry>, now: Duration) {
     for _ in 0..DROPPED_PER_KEY {
         match keys.oldest() {
             Some(oldest) if keys.value(oldest).has_ended(now) => {
@@ -227,18 +227,18 @@ fn drop_ended(keys: &mut Shard<Digest, Entry>, now: Duration) {
     }
 }
 
-// === impl Entry ===
+// === impl KeyEntry ===
 
-impl Entry {
+impl KeyEntry {
     fn has_ended(&self, now: Duration) -> bool {
-        matches!(self.progress, Progress::Done { ends, .. } if ends <= now)
+        matches!(self.progress, RequestProgress::Done { ends, .. } if ends <= now)
     }
 
     fn answer(&self, head: &Digest) -> Begin {
         if self.head != *head {
             return Begin::OtherHead;
         }
-        let Progress::Done { response, .. } = &self.progress else {
+        let RequestProgress::Done { response, .. } = &self.progress else {
             return Begin::Running;
         };
         match (self.body, response.upgrade()) {
@@ -261,7 +261,7 @@ impl EntryRef {
         body.unwrap_or_default()
     }
 
-    fn finish(&self, progress: Progress) {
+    fn finish(&self, progress: RequestProgress) {
         self.with(|keys, slot| {
             keys.value_mut(slot).progress = progress;
             keys.renew(slot);
@@ -273,7 +273,7 @@ impl EntryRef {
     }
 
     /// Does nothing if the entry is gone, and perhaps replaced by another with the same key.
-    fn with<T>(&self, change: impl FnOnce(&mut Shard<Digest, Entry>, Slot) -> T) -> Option<T> {
+    fn with<T>(&self, change: impl FnOnce(&mut Shard<Digest, KeyEntry>, Slot) -> T) -> Option<T> {
         let mut keys = self.store.keys.lock(&self.key);
         let slot = keys.find(&self.key)?;
         (keys.serial(slot) == self.serial).then(|| change(&mut keys, slot))
@@ -304,7 +304,7 @@ impl Claim {
         let store = &self.entry.store;
         let response = response.map_or_else(Weak::new, |response| store.keep(response));
         let is_stored = response.strong_count() > 0;
-        self.entry.finish(Progress::Done { ends, response });
+        self.entry.finish(RequestProgress::Done { ends, response });
         is_stored
     }
 }
@@ -315,7 +315,7 @@ impl Drop for Claim {
             OnDrop::Forget => self.entry.remove(),
             OnDrop::KeepUntil(ends) => {
                 let response = Weak::new();
-                self.entry.finish(Progress::Done { ends, response });
+                self.entry.finish(RequestProgress::Done { ends, response });
             }
             OnDrop::Nothing => {}
         }

@@ -48,13 +48,13 @@ pin_project! {
             opening: Bytes,
             #[pin]
             result: T,
-            progress: Progress,
+            progress: StreamProgress,
         },
     }
 }
 
 #[derive(Debug)]
-enum Progress {
+enum StreamProgress {
     Opening,
     Result,
     // Boxed: trailers are rare, and inline they would make every body larger.
@@ -79,7 +79,7 @@ impl<T> RpcBody<T> {
         let kind = Kind::Streamed {
             opening,
             result,
-            progress: Progress::Opening,
+            progress: StreamProgress::Opening,
         };
         Self { kind }
     }
@@ -111,33 +111,33 @@ impl<T: Body<Data = Bytes>> Body for RpcBody<T> {
             } => (opening, result, progress),
         };
         let frame = match progress {
-            Progress::Opening => {
-                *progress = Progress::Result;
+            StreamProgress::Opening => {
+                *progress = StreamProgress::Result;
                 Some(Frame::data(mem::take(opening)))
             }
-            Progress::Result => match ready!(result.as_mut().poll_frame(cx)) {
+            StreamProgress::Result => match ready!(result.as_mut().poll_frame(cx)) {
                 Some(Ok(frame)) => match frame.into_trailers() {
                     Ok(late) => {
-                        *progress = Progress::Trailers(Box::new(late));
+                        *progress = StreamProgress::Trailers(Box::new(late));
                         Some(Frame::data(Bytes::from_static(b"}")))
                     }
                     Err(frame) => Some(frame),
                 },
                 Some(Err(error)) => {
-                    *progress = Progress::Done;
+                    *progress = StreamProgress::Done;
                     return Poll::Ready(Some(Err(error)));
                 }
                 None => {
-                    *progress = Progress::Done;
+                    *progress = StreamProgress::Done;
                     Some(Frame::data(Bytes::from_static(b"}")))
                 }
             },
-            Progress::Trailers(late) => {
+            StreamProgress::Trailers(late) => {
                 let late = mem::take(&mut **late);
-                *progress = Progress::Done;
+                *progress = StreamProgress::Done;
                 Some(Frame::trailers(late))
             }
-            Progress::Done => None,
+            StreamProgress::Done => None,
         };
         Poll::Ready(frame.map(Ok))
     }
@@ -145,7 +145,7 @@ impl<T: Body<Data = Bytes>> Body for RpcBody<T> {
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Buffered { first, rest } => first.is_empty() && rest.len() == 0,
-            Kind::Streamed { progress, .. } => matches!(progress, Progress::Done),
+            Kind::Streamed { progress, .. } => matches!(progress, StreamProgress::Done),
         }
     }
 
@@ -158,7 +158,7 @@ impl<T: Body<Data = Bytes>> Body for RpcBody<T> {
             Kind::Streamed {
                 opening,
                 result,
-                progress: Progress::Opening | Progress::Result,
+                progress: StreamProgress::Opening | StreamProgress::Result,
                 ..
             } => {
                 let around = length(opening.len() + 1);

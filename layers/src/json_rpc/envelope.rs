@@ -6,7 +6,7 @@ mod tests;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 
-use crate::json_rpc::{Answer, Error, Id, Reply, RpcBody, body::Opening, reply::Outcome};
+use crate::json_rpc::{Answer, Error, Id, Reply, RpcBody, body::Opening, reply::ReplyOutcome};
 
 const RESULT: &str = r#","result":"#;
 const ERROR: &str = r#","error":"#;
@@ -90,12 +90,12 @@ impl Envelope {
             return Answer::none(extensions);
         }
         let (usual, body) = match outcome {
-            Outcome::Json(json) => (StatusCode::OK, json.into_body(&self.opening(RESULT))),
-            Outcome::Stream(result) => {
+            ReplyOutcome::Json(json) => (StatusCode::OK, json.into_body(&self.opening(RESULT))),
+            ReplyOutcome::Stream(result) => {
                 let opening = self.opening(RESULT).join(0).into();
                 (StatusCode::OK, RpcBody::streamed(opening, result))
             }
-            Outcome::Error(error) => {
+            ReplyOutcome::Error(error) => {
                 let body = self.wrap_error(&error).into();
                 ((self.error_status)(&error), body)
             }

@@ -38,14 +38,14 @@ const HEADER_SPACE: usize = r#"{"jsonrpc":"2.0","id":,"result":"#.len() + 40;
 #[derive(Clone)]
 #[must_use]
 pub struct Reply<T = NoStream> {
-    pub(super) outcome: Outcome<T>,
+    pub(super) outcome: ReplyOutcome<T>,
     pub(super) status: Option<StatusCode>,
     pub(super) headers: HeaderMap,
     pub(super) extensions: Extensions,
 }
 
 #[derive(Clone)]
-pub(super) enum Outcome<T> {
+pub(super) enum ReplyOutcome<T> {
     Json(Json),
     Stream(T),
     Error(Error),
@@ -116,10 +116,10 @@ impl<T> Reply<T> {
     /// assert!(reply.error().is_none());
     /// ```
     pub fn stream(result: T) -> Self {
-        Self::new(Outcome::Stream(result))
+        Self::new(ReplyOutcome::Stream(result))
     }
 
-    fn new(outcome: Outcome<T>) -> Self {
+    fn new(outcome: ReplyOutcome<T>) -> Self {
         Self {
             outcome,
             status: None,
@@ -188,9 +188,9 @@ impl<T> Reply<T> {
     pub fn map_stream<U>(self, map: impl FnOnce(T) -> U) -> Reply<U> {
         Reply {
             outcome: match self.outcome {
-                Outcome::Json(json) => Outcome::Json(json),
-                Outcome::Stream(result) => Outcome::Stream(map(result)),
-                Outcome::Error(error) => Outcome::Error(error),
+                ReplyOutcome::Json(json) => ReplyOutcome::Json(json),
+                ReplyOutcome::Stream(result) => ReplyOutcome::Stream(map(result)),
+                ReplyOutcome::Error(error) => ReplyOutcome::Error(error),
             },
             status: self.status,
             headers: self.headers,
@@ -212,21 +212,21 @@ impl<T> Reply<T> {
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         match &self.outcome {
-            Outcome::Error(error) => Some(error),
-            Outcome::Json(_) | Outcome::Stream(_) => None,
+            ReplyOutcome::Error(error) => Some(error),
+            ReplyOutcome::Json(_) | ReplyOutcome::Stream(_) => None,
         }
     }
 }
 
 impl<T> From<Json> for Reply<T> {
     fn from(result: Json) -> Self {
-        Self::new(Outcome::Json(result))
+        Self::new(ReplyOutcome::Json(result))
     }
 }
 
 impl<T> From<Error> for Reply<T> {
     fn from(error: Error) -> Self {
-        Self::new(Outcome::Error(error))
+        Self::new(ReplyOutcome::Error(error))
     }
 }
 
@@ -239,9 +239,9 @@ impl<T> From<Result<Json, Error>> for Reply<T> {
 impl<T> fmt::Debug for Reply<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outcome: &dyn fmt::Debug = match &self.outcome {
-            Outcome::Json(json) => json,
-            Outcome::Stream(_) => &"a stream",
-            Outcome::Error(error) => error,
+            ReplyOutcome::Json(json) => json,
+            ReplyOutcome::Stream(_) => &"a stream",
+            ReplyOutcome::Error(error) => error,
         };
         f.debug_struct("Reply")
             .field("outcome", outcome)

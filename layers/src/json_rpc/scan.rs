@@ -13,7 +13,7 @@ mod tests;
 use std::{fmt, str};
 
 use crate::json_rpc::{
-    scan::keys::{Key, Keys},
+    scan::keys::{Keys, ObjectKey},
     text::Span,
 };
 
@@ -144,7 +144,7 @@ impl Message {
         self.has_outcome && self.method.is_none()
     }
 
-    fn note(&mut self, key: Key<'_>, value: Span) {
+    fn note(&mut self, key: ObjectKey<'_>, value: Span) {
         let place = match () {
             () if key.is("jsonrpc") => &mut self.jsonrpc,
             () if key.is("id") => &mut self.id,
@@ -282,7 +282,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn object(&mut self, depth: u8, mut member: impl FnMut(Key<'a>, Span)) -> Scanned {
+    fn object(&mut self, depth: u8, mut member: impl FnMut(ObjectKey<'a>, Span)) -> Scanned {
         let depth = self.open(depth)?;
         let opened = self.keys.len();
         if self.eat(b'}') {
@@ -316,7 +316,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn string(&mut self) -> Scanned<Key<'a>> {
+    fn string(&mut self) -> Scanned<ObjectKey<'a>> {
         self.at += 1;
         let start = self.at;
         let mut is_escaped = false;
@@ -334,7 +334,7 @@ impl<'a> Scanner<'a> {
         }
         let raw = &self.text[start..self.at];
         self.at += 1;
-        Ok(Key { raw, is_escaped })
+        Ok(ObjectKey { raw, is_escaped })
     }
 
     fn escape(&mut self) -> Scanned {

@@ -59,14 +59,14 @@ pub struct Access(Arc<Lists>);
 
 #[derive(Clone, Debug)]
 struct Lists {
-    methods: Names,
-    tools: Names,
-    prompts: Names,
-    resources: Names,
+    methods: NameList,
+    tools: NameList,
+    prompts: NameList,
+    resources: NameList,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Names {
+struct NameList {
     exact: BTreeSet<String>,
     prefixes: Vec<String>,
 }
@@ -91,9 +91,9 @@ impl Access {
     pub fn nothing() -> Self {
         Self(Arc::new(Lists {
             methods: NAMING.into_iter().collect(),
-            tools: Names::default(),
-            prompts: Names::default(),
-            resources: Names::default(),
+            tools: NameList::default(),
+            prompts: NameList::default(),
+            resources: NameList::default(),
         }))
     }
 
@@ -108,7 +108,7 @@ impl Access {
     /// assert!(Access::everything().allows_tool("drop_database"));
     /// ```
     pub fn everything() -> Self {
-        let all = || Names::from_iter(["*"]);
+        let all = || NameList::from_iter(["*"]);
         Self(Arc::new(Lists {
             methods: all(),
             tools: all(),
@@ -219,7 +219,7 @@ impl Access {
 
     fn with(
         mut self,
-        list: fn(&mut Lists) -> &mut Names,
+        list: fn(&mut Lists) -> &mut NameList,
         names: impl IntoIterator<Item: AsRef<str>>,
     ) -> Self {
         *list(Arc::make_mut(&mut self.0)) = names.into_iter().collect();
@@ -227,9 +227,9 @@ impl Access {
     }
 }
 
-// === impl Names ===
+// === impl NameList ===
 
-impl<T: AsRef<str>> FromIterator<T> for Names {
+impl<T: AsRef<str>> FromIterator<T> for NameList {
     fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
         let mut all = Self::default();
         for name in names {
@@ -242,7 +242,7 @@ impl<T: AsRef<str>> FromIterator<T> for Names {
     }
 }
 
-impl Names {
+impl NameList {
     fn are_unlimited(&self) -> bool {
         self.prefixes.iter().any(String::is_empty)
     }

@@ -3,7 +3,7 @@
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use crate::{
-    bounded_map::{BoundedMap, Hashed},
+    bounded_map::{BoundedMap, HashedKey},
     rate_limit::{AtOnce, DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Remaining},
 };
 
@@ -65,7 +65,7 @@ pub struct Concurrency {
 #[must_use]
 pub struct InFlight {
     counts: Arc<BoundedMap<Key, u32>>,
-    key: Hashed<Key>,
+    key: HashedKey<Key>,
     /// Serial of the entry that counts this request.
     serial: u64,
     remaining: Remaining,

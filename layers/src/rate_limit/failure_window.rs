@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    bounded_map::{BoundedMap, Hashed, Shard, Slot},
+    bounded_map::{BoundedMap, HashedKey, Shard, Slot},
     clock::{Clock, Monotonic},
     rate_limit::{DEFAULT_MAX_KEYS, Key, Limited, Outcome, Permit, Policy, Quota, Remaining},
 };
@@ -76,7 +76,7 @@ pub struct FailureWindow<C = Monotonic> {
 #[must_use]
 pub struct Attempt<C = Monotonic> {
     policy: FailureWindow<C>,
-    key: Hashed<Key>,
+    key: HashedKey<Key>,
     limit: Quota,
     remaining: Remaining,
     /// Serial of the window that already counts this request.
@@ -314,7 +314,7 @@ impl<C: Clock> Permit for Attempt<C> {
 }
 
 /// Finds the client's window, and drops it if it has ended.
-fn find_open(windows: &mut Shard<Key, Window>, key: Hashed<Key>, now: Duration) -> Option<Slot> {
+fn find_open(windows: &mut Shard<Key, Window>, key: HashedKey<Key>, now: Duration) -> Option<Slot> {
     let slot = windows.find(&key)?;
     if windows.value(slot).has_ended(now) {
         windows.remove(slot);
@@ -325,7 +325,7 @@ fn find_open(windows: &mut Shard<Key, Window>, key: Hashed<Key>, now: Duration) 
 
 fn count(
     windows: &mut Shard<Key, Window>,
-    key: Hashed<Key>,
+    key: HashedKey<Key>,
     limit: Quota,
     open: Option<Slot>,
     now: Duration,

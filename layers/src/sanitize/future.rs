@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 
 use crate::{
     reject::{ErrorString, Render},
-    sanitize::{ErrorDetail, RequestInfo, Rules},
+    sanitize::{ErrorDetail, RequestInfo, SanitizeRules},
 };
 
 pin_project! {
@@ -36,7 +36,7 @@ pin_project! {
         #[pin]
         pub(super) state: State<F>,
         pub(super) origin: RequestInfo,
-        pub(super) rules: Rules<R>,
+        pub(super) rules: SanitizeRules<R>,
     }
 }
 

@@ -12,7 +12,7 @@ const MAX_PAIRWISE: usize = 16;
 
 /// The text between the quotes of a key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key<'a> {
+pub(super) struct ObjectKey<'a> {
     pub(super) raw: &'a str,
     pub(super) is_escaped: bool,
 }
@@ -27,9 +27,9 @@ pub(super) struct Keys<'a> {
     any_escaped: bool,
 }
 
-// === impl Key ===
+// === impl ObjectKey ===
 
-impl Key<'_> {
+impl ObjectKey<'_> {
     pub(super) fn is(self, name: &str) -> bool {
         if self.is_escaped {
             Unescaped::new(self.raw).eq(name.chars())
@@ -73,7 +73,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    pub(super) fn push(&mut self, key: Key<'a>) {
+    pub(super) fn push(&mut self, key: ObjectKey<'a>) {
         self.any_escaped |= key.is_escaped;
         if self.has_spilled() {
             self.spilled.push(key.raw);

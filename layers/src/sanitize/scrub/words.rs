@@ -47,38 +47,38 @@ const KINDS_OF_KEY: &[&[u8]] = &[
 pub(super) const SCHEMES: [&[u8]; 2] = [b"bearer", b"basic"];
 
 /// Prefixes of the keys of well-known services.
-const KEYS: &[Key] = &[
-    Key::anywhere("sk-ant-", 6),
-    Key::at_start("sk-", 6),
-    Key::at_start("sk_live_", 6),
-    Key::at_start("sk_test_", 6),
-    Key::at_start("rk_live_", 6),
-    Key::at_start("pa-", 10),
-    Key::at_start("hf_", 10),
-    Key::at_start("gsk_", 10),
-    Key::at_start("xai-", 10),
-    Key::at_start("npm_", 10),
-    Key::anywhere("AIza", 10),
-    Key::at_start("ya29.", 10),
-    Key::anywhere("ghp_", 10),
-    Key::anywhere("gho_", 10),
-    Key::anywhere("ghu_", 10),
-    Key::anywhere("ghs_", 10),
-    Key::anywhere("ghr_", 10),
-    Key::anywhere("github_pat_", 10),
-    Key::anywhere("glpat-", 10),
-    Key::anywhere("xoxa-", 6),
-    Key::anywhere("xoxb-", 6),
-    Key::anywhere("xoxp-", 6),
-    Key::anywhere("xoxr-", 6),
-    Key::anywhere("xoxs-", 6),
-    Key::at_start("AKIA", 12),
-    Key::at_start("ASIA", 12),
-    Key::anywhere("eyJ", 10),
+const KEYS: &[KeyForm] = &[
+    KeyForm::anywhere("sk-ant-", 6),
+    KeyForm::at_start("sk-", 6),
+    KeyForm::at_start("sk_live_", 6),
+    KeyForm::at_start("sk_test_", 6),
+    KeyForm::at_start("rk_live_", 6),
+    KeyForm::at_start("pa-", 10),
+    KeyForm::at_start("hf_", 10),
+    KeyForm::at_start("gsk_", 10),
+    KeyForm::at_start("xai-", 10),
+    KeyForm::at_start("npm_", 10),
+    KeyForm::anywhere("AIza", 10),
+    KeyForm::at_start("ya29.", 10),
+    KeyForm::anywhere("ghp_", 10),
+    KeyForm::anywhere("gho_", 10),
+    KeyForm::anywhere("ghu_", 10),
+    KeyForm::anywhere("ghs_", 10),
+    KeyForm::anywhere("ghr_", 10),
+    KeyForm::anywhere("github_pat_", 10),
+    KeyForm::anywhere("glpat-", 10),
+    KeyForm::anywhere("xoxa-", 6),
+    KeyForm::anywhere("xoxb-", 6),
+    KeyForm::anywhere("xoxp-", 6),
+    KeyForm::anywhere("xoxr-", 6),
+    KeyForm::anywhere("xoxs-", 6),
+    KeyForm::at_start("AKIA", 12),
+    KeyForm::at_start("ASIA", 12),
+    KeyForm::anywhere("eyJ", 10),
 ];
 
 /// The form of the keys of one service.
-struct Key {
+struct KeyForm {
     prefix: &'static str,
     /// Minimum number of characters after the prefix.
     tail: usize,
@@ -180,9 +180,9 @@ pub(super) fn ends_with_word(text: &[u8], word: &[u8]) -> bool {
     start.is_some_and(|start| text[start..].eq_ignore_ascii_case(word))
 }
 
-// === impl Key ===
+// === impl KeyForm ===
 
-impl Key {
+impl KeyForm {
     const fn anywhere(prefix: &'static str, tail: usize) -> Self {
         Self {
             prefix,
