@@ -1,15 +1,18 @@
-"""Checks the links and quotes of the documentation. `python3 tests/book/links.py`
+"""Checks the links, quotes and names of the documentation. `python3 tests/book/links.py`
 
 - A relative link leads to a file or folder of the repository, and its anchor to a heading there.
 - Every chapter is in the table of contents.
 - Code that a chapter quotes without running it (`rust,ignore`) stands in an example of the layers.
 - Every test that SECURITY.md names exists.
+- Every file and name in the guides for contributors exists (`guides.py`).
 """
 
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import guides
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,6 +26,8 @@ DOCUMENTS = [
     "layers/CHANGELOG.md",
     "docs/src/**/*.md",
 ]
+
+GUIDES = ("CONTRIBUTING.md", "architecture.md")
 
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
 REFERENCE = re.compile(r"^\[[^\]]+\]:\s+(\S+)", re.M)
@@ -100,18 +105,21 @@ def main():
     examples = (ROOT / "layers/examples").glob("*.rs")
     examples = "\n".join("".join(file.read_text().split()) for file in examples)
 
+    repository = guides.Repository(ROOT, files)
     problems = []
     documents = [file for pattern in DOCUMENTS for file in sorted(ROOT.glob(pattern))]
     for document in documents:
         found = [*links(document, tracked), *quotes(document, examples)]
         if document.name == "SECURITY.md":
             found += without_tests(document, tests)
+        if document.name in GUIDES:
+            found += guides.problems(document.read_text(), repository)
         if document.name == "SUMMARY.md":
             found += not_listed(document)
         problems += [f"{document.relative_to(ROOT)}: {problem}" for problem in found]
     if problems:
         sys.exit("\n".join(problems))
-    print(f"the links and quotes of {len(documents)} documents are good")
+    print(f"the links, quotes and names of {len(documents)} documents are good")
 
 
 if __name__ == "__main__":
