@@ -35,6 +35,7 @@
 //! ```
 
 mod keys;
+pub(crate) mod places;
 mod section;
 mod sources;
 mod value;
@@ -57,9 +58,11 @@ pub use self::{
 };
 use crate::{
     ConfigSources, Environment,
-    file::{self, FileError},
+    files::{
+        file::{self, FileError},
+        watch::Stamp,
+    },
     flags::Flags,
-    watch::Stamp,
     yaml::{Node, Rules},
 };
 

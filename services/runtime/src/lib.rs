@@ -11,41 +11,31 @@
 //! assert!(duration::parse("90").is_err());
 //! ```
 
-mod address;
 mod causes;
-#[cfg(feature = "test-support")]
-pub mod committed;
 pub mod config;
-mod config_sources;
 pub mod console;
 pub mod duration;
-mod environment;
 pub mod escape;
-pub mod file;
+mod files;
 pub mod flags;
 pub mod listen;
 mod lock;
 pub mod logs;
-pub mod open_files;
-pub mod password_file;
-mod places;
-pub mod private_file;
-mod problem;
+mod process;
 pub mod redact;
 pub mod retry_after;
 mod secret;
-pub mod signals;
 pub mod terminal;
-pub mod watch;
 pub mod yaml;
 
+#[cfg(feature = "test-support")]
+pub use self::files::committed;
 pub use self::{
-    address::{Address, InvalidAddress},
     causes::causes,
-    config_sources::ConfigSources,
-    environment::Environment,
+    config::places::Places,
+    files::{file, password_file, private_file, problem::Problem, watch},
+    listen::address::{Address, InvalidAddress},
     lock::lock,
-    places::Places,
-    problem::Problem,
+    process::{config_sources::ConfigSources, environment::Environment, open_files, signals},
     secret::Secret,
 };

@@ -10,6 +10,8 @@
 //! # }).unwrap();
 //! ```
 
+pub(crate) mod address;
+
 use std::{io, net::SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};

@@ -28,7 +28,7 @@ use std::{
 use tempfile::{Builder, NamedTempFile};
 use tracing::warn;
 
-use crate::watch::folder_of;
+use crate::files::watch::folder_of;
 
 /// Random letters in the name of a temporary file.
 const RANDOM_LETTERS: usize = 6;
