@@ -95,13 +95,11 @@ mod observe;
 mod params;
 mod prompt;
 pub mod protocol;
-mod read_resource;
 mod record;
 mod resource;
 mod server;
 mod sorted_list;
 mod structure;
-mod template;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -149,11 +147,12 @@ pub use self::{
         Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, PromptHandler, Prompts,
         Rendered, Role, Template,
     },
-    read_resource::ReadResource,
     record::LOG_TARGET,
     resource::{
         ReadError, Resource, ResourceClosure, ResourceDescriptor, ResourceHandler, Resources,
         Unavailable,
+        read_resource::ReadResource,
+        template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     },
     server::{
         detached_calls::{DetachedCalls, DetachedCallsRunner},
@@ -162,7 +161,6 @@ pub use self::{
         stdio,
     },
     structure::Structure,
-    template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     tool::{
         Annotations, Error, Icon, IntoResult, Json, Lenient, ListedTools, Piece, Property,
         Recorded, Reported, Schema, State, Tool, ToolClosure, ToolDescriptor, ToolFuture,

@@ -8,6 +8,8 @@ use serde::Serialize;
 use crate::{Caller, Error, Failure, ResourceTemplate, SetupError, sorted_list::SortedList};
 
 mod closure;
+pub(crate) mod read_resource;
+pub(crate) mod template;
 
 pub use self::closure::{Resource, ResourceClosure};
 

@@ -9,12 +9,12 @@ use crate::{
     params::{CompletionParams, Member, Params, Subject, invalid, string},
     protocol::Revision,
     record::{LogIds, Record},
+    resource::template::Placeholders,
     server::{
         encode::{Encoder, Fault},
         future::CallState,
         heartbeat::Heartbeat,
     },
-    template::Placeholders,
     tool::headers,
 };
 

@@ -18,13 +18,12 @@ use ziggurat_layers::{
 use crate::{
     Admission, Caller, DetachedCalls, End, Failure, ObservedCall, Outcome, ResultBody, Shared,
     record::{self, LogIds, Record},
-    resource::ReadFuture,
+    resource::{ReadFuture, template::CompleteFuture},
     server::{
         encode::{Encoder, Fault},
         heartbeat::Heartbeat,
         method::MethodFuture,
     },
-    template::CompleteFuture,
     tool::ToolFuture,
 };
 

@@ -41,11 +41,11 @@ pub trait TemplateHandler: Send + Sync + 'static {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ResourceTemplateDescriptor {
-    pub(super) uri: UriTemplate,
-    pub(super) name: Cow<'static, str>,
-    pub(super) title: Option<Cow<'static, str>>,
-    pub(super) description: Cow<'static, str>,
-    pub(super) mime_type: Cow<'static, str>,
+    pub(crate) uri: UriTemplate,
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) title: Option<Cow<'static, str>>,
+    pub(crate) description: Cow<'static, str>,
+    pub(crate) mime_type: Cow<'static, str>,
 }
 
 /// The values of a template's placeholders, by name.
@@ -54,7 +54,7 @@ pub struct Placeholders(BTreeMap<String, String>);
 
 /// A URI template in the simplest form of RFC 6570.
 #[derive(Clone, Debug)]
-pub(super) struct UriTemplate {
+pub(crate) struct UriTemplate {
     text: &'static str,
     parts: Vec<Part>,
 }
@@ -67,7 +67,7 @@ enum Part {
 
 /// The future of the values of a placeholder.
 // Boxed: each template has another future type, and completions are rare.
-pub(super) type CompleteFuture = Pin<Box<dyn Future<Output = Vec<String>> + Send>>;
+pub(crate) type CompleteFuture = Pin<Box<dyn Future<Output = Vec<String>> + Send>>;
 
 /// A type-erased template.
 pub(crate) trait AnyTemplate: Send + Sync {
@@ -127,7 +127,7 @@ impl Placeholders {
         self.0.get(name).map(String::as_str)
     }
 
-    pub(super) fn insert(&mut self, name: String, value: String) {
+    pub(crate) fn insert(&mut self, name: String, value: String) {
         self.0.insert(name, value);
     }
 }
@@ -158,11 +158,11 @@ impl UriTemplate {
         Self { text, parts }
     }
 
-    pub(super) fn as_str(&self) -> &'static str {
+    pub(crate) fn as_str(&self) -> &'static str {
         self.text
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         let is_it = |part: &Part| matches!(part, Part::Placeholder(other) if *other == name);
         self.parts.iter().any(is_it)
     }

@@ -6,8 +6,10 @@ use futures_util::FutureExt as _;
 
 use crate::{
     Caller, EntryKind, Error, Placeholders, ReadError, ResourceTemplateDescriptor, TemplateHandler,
-    resource::{Contents, ReadFuture},
-    template::{AnyTemplate, CompleteFuture},
+    resource::{
+        Contents, ReadFuture,
+        template::{AnyTemplate, CompleteFuture},
+    },
 };
 
 /// A family of resources, each of which can be read by its URI.
