@@ -9,9 +9,12 @@ use crate::{
     CallStart, Caller, Destination, OpenError, Settings, Verdict,
     audit::instance,
     draft::{Draft, Field},
-    journal::{Journal, Output},
-    log_file::{self, LogFile},
-    names, recovery,
+    journal::{
+        Journal, Output,
+        log_file::{self, LogFile},
+        recovery,
+    },
+    names,
 };
 
 /// Audit trail of administrative commands, with a file and a chain of its own.

@@ -16,11 +16,13 @@ use ziggurat_telemetry::AuditCounts;
 
 use crate::{
     CallStart, Destination, Methods, OpenError, Record, Settings, Verdict, WatchedRequest, Writer,
-    journal::{Journal, Output},
-    log_file::{self, LogFile},
-    mark::{Mark, MarkFile},
+    journal::{
+        Journal, Output,
+        log_file::{self, LogFile},
+        mark::{Mark, MarkFile},
+        recovery,
+    },
     queue::Queue,
-    recovery,
     settings::CallSettings,
     writer::{self, LineWriter},
 };

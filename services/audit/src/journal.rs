@@ -1,5 +1,9 @@
 //! Lines of an audit trail: numbered, chained, and written in batches.
 
+pub(crate) mod log_file;
+pub(crate) mod mark;
+pub(crate) mod recovery;
+
 use std::{
     collections::BTreeSet,
     io::{self, Write as _},
@@ -14,14 +18,16 @@ use tracing::{error, warn};
 use crate::{
     Fsync, Settings,
     draft::Draft,
+    journal::{
+        log_file::LogFile,
+        mark::{Mark, MarkFile},
+        recovery::{Found, Lost},
+    },
     line::{
         self,
         chain::{Hex, Key},
     },
-    log_file::LogFile,
-    mark::{Mark, MarkFile},
     names,
-    recovery::{Found, Lost},
 };
 
 /// Lines of an audit trail.

@@ -74,12 +74,9 @@ mod error;
 mod facts;
 mod journal;
 mod line;
-mod log_file;
-mod mark;
 mod names;
 mod queue;
 mod record;
-mod recovery;
 mod search;
 mod settings;
 #[cfg(test)]

@@ -25,7 +25,7 @@ use tempfile::TempDir;
 
 use crate::{
     Audit, CallStart, Destination, Expected, Fsync, Record, Report, Settings, Verdict, Writer,
-    log_file::FileHandle, verify,
+    journal::log_file::FileHandle, verify,
 };
 
 /// A folder with an audit file.

@@ -10,12 +10,12 @@ use std::{
 use ziggurat_runtime::{Problem, causes, console};
 
 use crate::{
+    journal::mark::Mark,
     line::{
         backward::BackwardLines,
         chain::{Hex, Key, KeyError},
         entry::{Entry, first_line},
     },
-    mark::Mark,
     names,
 };
 

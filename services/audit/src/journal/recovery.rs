@@ -12,12 +12,12 @@ use tracing::{error, warn};
 
 use crate::{
     OpenError,
+    journal::mark::Mark,
     line::{
         backward::BackwardLines,
         chain::Hex,
         entry::{Entry, first_line},
     },
-    mark::Mark,
     names,
 };
 
