@@ -22,6 +22,7 @@ const BRANCHES: [(&str, &[Mounted], &str); 4] = [
         &[
             ("bin/platform/src/stack.rs", "build"),
             ("services/account-service/src/lib.rs", "service"),
+            ("services/account-service/src/resources.rs", "routes"),
         ],
         "accounts",
     ),

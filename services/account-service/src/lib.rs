@@ -33,7 +33,6 @@
 //! turns panics into responses. Layers that render errors use [`ErrorFormat`].
 
 mod authentication;
-mod clients;
 mod error;
 #[cfg(test)]
 mod fixture;
@@ -42,22 +41,18 @@ mod hooks;
 mod id;
 mod idempotency;
 mod input;
-mod invites;
-mod keys;
-mod memberships;
 mod oauth;
 mod record;
 mod reply;
+mod resources;
 mod role;
 mod rules;
 mod store;
-mod tenants;
 #[cfg(test)]
 mod tests;
 mod token;
 mod traces;
 mod unix_time;
-mod users;
 mod well_known;
 
 use axum::{Router, routing::get};
@@ -71,7 +66,6 @@ pub use self::hooks::Hooks;
 pub use self::{
     error::AccountError,
     id::{Id, InvalidId},
-    keys::{KeyError, Keys},
     oauth::{Attempts, EXCHANGE},
     record::{ApiClient, Invite, Membership, Tenant, User},
     reply::ErrorFormat,
@@ -80,7 +74,10 @@ pub use self::{
         AccountCounts, ClientDraft, CreatedClient, CreatedInvite, Credential, InviteDraft, Limits,
         Owner, Revocation, Store, TenantDraft,
     },
-    token::{Principal, TokenSettings, Tokens},
+    token::{
+        Principal, TokenSettings, Tokens,
+        keys::{KeyError, Keys},
+    },
     unix_time::UnixTime,
     well_known::METADATA,
 };
@@ -105,15 +102,8 @@ pub struct Options {
 /// Builds the OpenAPI document, without the endpoints for servers that trust this service.
 #[must_use]
 pub fn description() -> OpenApi {
-    let areas = [
-        clients::Description::openapi(),
-        invites::Description::openapi(),
-        memberships::Description::openapi(),
-        tenants::Description::openapi(),
-        users::Description::openapi(),
-    ];
     let mut all = oauth::Description::openapi();
-    for area in areas {
+    for area in resources::descriptions() {
         all.merge(area);
     }
     all
@@ -124,18 +114,8 @@ pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
     let (attempts, clock) = (options.attempts, &options.clock);
     let exchange = oauth::routes(store.clone(), tokens.clone(), attempts, clock);
     let document = Document::new("application/json", options.document);
-    // Within the authentication, because keys belong to a caller.
-    let created = clients::routes(store.clone())
-        .merge(invites::routes(store.clone()))
-        .layer(idempotency::layer());
-    let known = [
-        created,
-        memberships::routes(store.clone()),
-        tenants::routes(store.clone()),
-        users::routes(store.clone()),
-        described("/account/v1/open-api", document.clone()),
-    ];
-    let known = known.into_iter().fold(Router::new(), Router::merge);
+    let known =
+        resources::routes(&store).merge(described("/account/v1/open-api", document.clone()));
     let public = described(DESCRIPTION, document)
         .merge(exchange)
         .merge(well_known::routes(store.clone(), tokens.clone()));

@@ -1,5 +1,7 @@
 //! Access tokens: their claims, and how they are signed and verified.
 
+pub(crate) mod keys;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header, encode};
