@@ -14,10 +14,9 @@ use crate::{
     answer::answer,
     debug::{DebugCandidate, DebugDetails, Recorder},
     failure::Failure,
-    pipeline::Pipeline,
+    pipeline::{Pipeline, rewrite},
     question::Question,
     request::{Query, QueryRequest},
-    rewrite,
 };
 
 /// Names of the searches of a pipeline, in the order of their steps: by vectors, by keywords, both

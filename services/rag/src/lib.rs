@@ -38,26 +38,19 @@
 
 mod answer;
 mod citations;
-mod console;
 mod debug;
 pub mod evaluation;
 mod failure;
 pub mod filter;
-mod health;
-mod history;
 mod openai;
 mod pipeline;
 mod pipelines;
-mod prompt;
 mod query;
 mod question;
 mod reply;
 mod request;
-mod rerank;
 pub mod retrieval;
-mod rewrite;
 mod stages;
-mod stats;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -83,17 +76,20 @@ use ziggurat_layers::{
 use ziggurat_tokens::Identity;
 
 use self::{
-    health::HealthCheck,
+    pipelines::{
+        console,
+        health::{self, HealthCheck},
+        stats,
+    },
     reply::{Refused, json},
 };
 
 pub use self::{
     openai::{CHAT_PATHS, ChatErrors},
-    pipeline::{Parts, Pipeline},
+    pipeline::{Parts, Pipeline, rerank::Rerank},
     pipelines::Pipelines,
     question::METHODS,
     reply::ErrorLine,
-    rerank::Rerank,
 };
 
 /// Path of the OpenAPI document.

@@ -1,5 +1,10 @@
 //! A pipeline: its tables, its providers and its settings.
 
+mod history;
+mod prompt;
+pub(crate) mod rerank;
+pub(crate) mod rewrite;
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -17,13 +22,13 @@ use crate::{
     citations::ShownPassage,
     debug::{PromptSize, Recorder},
     failure::Failure,
-    history,
-    prompt::{Nonce, fitting},
+    pipeline::{
+        prompt::{Nonce, fitting},
+        rerank::Rerank,
+    },
     reply::Refused,
     request::Query,
-    rerank::Rerank,
     retrieval::{Passage, ProbeError, Retriever, SearchRequest},
-    rewrite,
     stages::Stage,
 };
 

@@ -1,5 +1,9 @@
 //! The pipelines that are served.
 
+pub(crate) mod console;
+pub(crate) mod health;
+pub(crate) mod stats;
+
 use std::{convert::Infallible, error::Error, fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Path of the endpoint.
-pub(super) const PATH: &str = "/v1/console";
+pub(crate) const PATH: &str = "/v1/console";
 
 /// The pipelines, for a page.
 #[derive(Debug, Serialize, ToSchema)]
@@ -53,7 +53,7 @@ struct ConsolePipeline {
         (status = 404, description = "The console is switched off", body = ErrorResponse),
     ),
 )]
-pub(super) async fn console(
+pub(crate) async fn console(
     State(pipelines): State<Pipelines>,
     extensions: Extensions,
 ) -> Response {

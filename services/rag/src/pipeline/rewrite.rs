@@ -39,7 +39,7 @@ const MAX_MESSAGE: usize = 2000;
 const MAX_QUESTION: usize = 1000;
 
 /// Returns the question rewritten by a model, and the tokens that it used; `None` if it fails.
-pub(super) async fn rewritten(
+pub(crate) async fn rewritten(
     completer: &Completer,
     question: &str,
     history: &[Message],
@@ -78,7 +78,7 @@ pub(super) async fn rewritten(
 }
 
 /// Returns the question with rare words of the last question and its answer.
-pub(super) async fn extended(retriever: &Retriever, question: &str, history: &[Message]) -> String {
+pub(crate) async fn extended(retriever: &Retriever, question: &str, history: &[Message]) -> String {
     let known: HashSet<_> = terms(question).collect();
     let rare = retriever
         .rare_words(&last_turn(history), 2 * MAX_WORDS)
@@ -128,7 +128,7 @@ fn prompt(question: &str, history: &[Message]) -> Prompt {
 }
 
 /// Returns the question in the reply of a model; `None` if there is no usable question.
-pub(super) fn clean(reply: &str) -> Option<&str> {
+pub(crate) fn clean(reply: &str) -> Option<&str> {
     let mut lines = reply.lines().map(str::trim);
     let line = lines.find(|line| !line.is_empty())?;
     let line = line.trim_matches(['"', '“', '”', '«', '»', '`']);

@@ -38,7 +38,7 @@ use crate::{
 
 /// Pings the providers of all pipelines.
 #[derive(Clone)]
-pub(super) struct HealthCheck {
+pub(crate) struct HealthCheck {
     inner: Arc<Inner>,
 }
 
@@ -157,7 +157,7 @@ enum Target<'a> {
         unreachable",
         body = Report)),
 )]
-pub(super) async fn health(State(check): State<HealthCheck>, extensions: Extensions) -> Response {
+pub(crate) async fn health(State(check): State<HealthCheck>, extensions: Extensions) -> Response {
     let seen = check.inner.pipelines.seen_by(&extensions);
     json(&*check.report(seen).await)
 }
@@ -166,7 +166,7 @@ pub(super) async fn health(State(check): State<HealthCheck>, extensions: Extensi
 
 impl HealthCheck {
     /// Pings the providers of these pipelines with a time limit for each round.
-    pub(super) fn new(pipelines: Pipelines, timeout: Duration) -> Self {
+    pub(crate) fn new(pipelines: Pipelines, timeout: Duration) -> Self {
         let inner = Inner {
             pipelines,
             timeout,

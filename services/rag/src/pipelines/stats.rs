@@ -71,7 +71,7 @@ struct TokenUsage {
         (status = 401, description = "The server wants a bearer token", body = ErrorResponse),
     ),
 )]
-pub(super) async fn stats(State(pipelines): State<Pipelines>, extensions: Extensions) -> Response {
+pub(crate) async fn stats(State(pipelines): State<Pipelines>, extensions: Extensions) -> Response {
     let seen = pipelines.seen_by(&extensions);
     let entries = seen.iter().map(|pipeline| PipelineUsage {
         name: pipeline.name().to_owned(),
