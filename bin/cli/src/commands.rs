@@ -16,13 +16,13 @@ use tokio::runtime;
 
 use self::{client::CLIENT, invite::INVITE, membership::MEMBERSHIP, tenant::TENANT};
 use crate::{
-    completion,
     context::Context,
     failure::Failure,
-    help,
-    parser::{self, Matches},
-    reference,
-    tree::{Action, PROGRAM},
+    tree::{
+        Action, PROGRAM, completion, help,
+        parser::{self, Matches},
+        reference,
+    },
 };
 
 /// Runs a command.

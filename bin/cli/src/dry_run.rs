@@ -9,8 +9,7 @@ use ziggurat_account_client::{Mask, Recorded, is_json, shown_headers};
 use crate::{
     context::Context,
     failure::Failure,
-    output::{self, View},
-    print,
+    output::{self, View, print},
 };
 
 /// The check of a deletion: it would ask first.

@@ -15,23 +15,16 @@
 
 mod api;
 mod commands;
-mod completion;
 mod config;
-mod confirm;
 mod context;
 mod credentials;
 mod dry_run;
 mod duration;
 mod environment;
 mod failure;
-mod help;
 mod id;
-mod interrupt;
 mod keychain;
 mod output;
-mod parser;
-mod print;
-mod reference;
 mod run;
 mod setup;
 mod terminal;
@@ -42,7 +35,7 @@ use std::ffi::OsString;
 pub use crate::{
     context::Streams,
     environment::{Environment, Terminals},
-    interrupt::watched,
+    terminal::interrupt::watched,
 };
 use crate::{failure::Failure, output::Format};
 

@@ -4,6 +4,7 @@
 //! numbers. Reports of this program have their members in the declared order.
 
 mod node;
+pub(crate) mod print;
 mod select;
 mod table;
 mod yaml;

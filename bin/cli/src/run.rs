@@ -6,9 +6,8 @@ use crate::{
     context::Streams,
     environment::Environment,
     failure::Failure,
-    help, parser,
     setup::{ErrorStyle, guard, set_up},
-    tree::Action,
+    tree::{Action, help, parser},
 };
 
 /// Runs a command line and returns the exit code of the process.

@@ -11,8 +11,7 @@ use crate::{
     failure::Failure,
     keychain::{self, Keychain},
     output::{Format, Program, quoted},
-    parser::Matches,
-    tree::{Action, Output},
+    tree::{Action, Output, parser::Matches},
 };
 
 /// Maximum number of retries; more would only delay the failure.

@@ -1,5 +1,8 @@
 //! Reads lines from standard input, with echo or without it.
 
+pub(crate) mod confirm;
+pub(crate) mod interrupt;
+
 use std::io::{self, BufRead as _, Read as _};
 
 use ziggurat_runtime::terminal;

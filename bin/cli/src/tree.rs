@@ -4,8 +4,12 @@
 //! for scripts all read it, so they always agree.
 
 mod account;
+pub(crate) mod completion;
 mod flags;
+pub(crate) mod help;
+pub(crate) mod parser;
 mod platform;
+pub(crate) mod reference;
 mod root;
 
 pub(crate) use self::{

@@ -17,9 +17,8 @@ use crate::{
     context::Context,
     dry_run,
     failure::Failure,
-    output::{self, Format, Node, View},
-    parser::Matches,
-    print,
+    output::{self, Format, Node, View, print},
+    tree::parser::Matches,
 };
 
 /// Maximum size of a request body.

@@ -6,9 +6,8 @@ use crate::{
     commands::record::{self, RecordKind},
     context::Context,
     failure::Failure,
-    output::{self, Column, Format, Node, Show, escape},
-    parser::Matches,
-    print,
+    output::{self, Column, Format, Node, Show, escape, print},
+    tree::parser::Matches,
 };
 
 /// API clients.

@@ -18,9 +18,8 @@ use crate::{
     credentials::{self, Missing, Source},
     failure::Failure,
     keychain::{self, KeychainError},
-    output::{self, Format, View},
-    parser::Matches,
-    print,
+    output::{self, Format, View, print},
+    tree::parser::Matches,
 };
 
 /// Maximum time for each of the two requests.

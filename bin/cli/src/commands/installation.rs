@@ -11,10 +11,8 @@ use crate::{
     credentials::api_url,
     failure::Failure,
     keychain,
-    output::View,
-    parser::Matches,
-    print,
-    tree::{PROGRAM, VERSION},
+    output::{View, print},
+    tree::{PROGRAM, VERSION, parser::Matches},
 };
 
 /// Maximum time for the response of a platform.

@@ -8,7 +8,7 @@ use crate::{
     context::Context,
     failure::Failure,
     output::{self, Column, Show, escape},
-    parser::Matches,
+    tree::parser::Matches,
 };
 
 /// Invites.

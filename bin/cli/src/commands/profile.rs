@@ -5,14 +5,13 @@ use ziggurat_account_client::Cache;
 
 use crate::{
     config::{self, DEFAULT_PROFILE},
-    confirm,
     context::Context,
     credentials::{self, api_url},
     failure::Failure,
     keychain::{self, KeychainError},
-    output::{self, View, escape},
-    parser::Matches,
-    print,
+    output::{self, View, escape, print},
+    terminal::confirm,
+    tree::parser::Matches,
 };
 
 #[derive(Serialize)]

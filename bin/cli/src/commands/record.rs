@@ -9,15 +9,13 @@ use ziggurat_account_client::Sent;
 
 use crate::{
     api::{Api, undecodable},
-    confirm,
     context::Context,
     dry_run,
     failure::Failure,
     id,
-    output::{self, Column, Format, Node},
-    parser::Matches,
-    print,
-    tree::PROGRAM,
+    output::{self, Column, Format, Node, print},
+    terminal::confirm,
+    tree::{PROGRAM, parser::Matches},
 };
 
 /// A kind of record.

@@ -8,7 +8,7 @@ use crate::{
     context::Context,
     failure::Failure,
     output::{Column, Show},
-    parser::Matches,
+    tree::parser::Matches,
 };
 
 /// Tenants.

@@ -4,7 +4,12 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::{context::Context, failure::Failure, output::View, print, tree::VERSION};
+use crate::{
+    context::Context,
+    failure::Failure,
+    output::{View, print},
+    tree::VERSION,
+};
 
 #[derive(Serialize)]
 struct Build {

@@ -1,10 +1,7 @@
 use std::fs;
 
 use super::fixture::{Asked, Fake, Fixture};
-use crate::{
-    parser::full_name,
-    tree::{self, Takes},
-};
+use crate::tree::{self, Takes, parser::full_name};
 
 mod keychain;
 mod order;

@@ -12,9 +12,9 @@ use crate::{
     credentials,
     failure::Failure,
     keychain,
-    output::escape,
-    parser::Matches,
-    print, terminal,
+    output::{escape, print},
+    terminal,
+    tree::parser::Matches,
 };
 
 /// The report of a login for `-o json`.

@@ -8,8 +8,7 @@ use crate::{
     context::Context,
     credentials::{self, Credentials, Missing, Source},
     failure::Failure,
-    output::{View, escape},
-    print,
+    output::{View, escape, print},
 };
 
 /// The state of the cached token.

@@ -7,8 +7,7 @@ use crate::{
     commands::record::named,
     context::Context,
     failure::Failure,
-    output::{Node, View},
-    print,
+    output::{Node, View, print},
 };
 
 #[derive(Serialize)]

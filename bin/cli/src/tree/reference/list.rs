@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::{
+use crate::tree::{
+    self, Command, Flag, Output, Takes,
     parser::full_name,
     reference::{all_flags, exit_codes},
-    tree::{self, Command, Flag, Output, Takes},
 };
 
 /// A command, as `ziggurat commands -o json` prints it.

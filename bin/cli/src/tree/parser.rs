@@ -15,9 +15,8 @@ use std::slice;
 use crate::{
     duration,
     failure::Failure,
-    help,
     output::quoted,
-    tree::{self, Command, Flag, PROGRAM, ROOT, ValueKind},
+    tree::{self, Command, Flag, PROGRAM, ROOT, ValueKind, help},
 };
 
 /// A parsed command line.

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    help,
+use crate::tree::{
+    self, Command, Output, help,
     parser::full_name,
     reference::{all_flags, exit_codes},
-    tree::{self, Command, Output},
 };
 
 /// Returns the list of pages, with the rules for all commands.

@@ -6,8 +6,11 @@ use std::{
 };
 
 use crate::{
-    completion::scripts::script, context::Context, environment::Environment, failure::Failure,
-    output::quoted, parser::Matches, tree::Shell,
+    context::Context,
+    environment::Environment,
+    failure::Failure,
+    output::quoted,
+    tree::{Shell, completion::scripts::script, parser::Matches},
 };
 
 /// Marks the lines of this program in a start-up file.

@@ -4,10 +4,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::{
-    parser::full_name,
-    tree::{self, Argument, Command, Flag, Takes, ValueKind},
-};
+use crate::tree::{self, Argument, Command, Flag, Takes, ValueKind, parser::full_name};
 
 /// Maximum length of a line of prose.
 const WIDTH: usize = 80;
@@ -185,8 +182,8 @@ mod tests {
                 let (_, line) = example;
                 let start = line.find("ziggurat").expect("it calls the program");
                 let words = shell_words(&line[start + "ziggurat".len()..]);
-                let matches = crate::parser::parse(&words)
-                    .and_then(|matches| crate::parser::count(&matches).map(|()| matches))
+                let matches = tree::parser::parse(&words)
+                    .and_then(|matches| tree::parser::count(&matches).map(|()| matches))
                     .unwrap_or_else(|failure| panic!("{line}: {failure}"));
                 assert!(
                     matches.path.starts_with(&path),

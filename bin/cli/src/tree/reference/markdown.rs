@@ -2,12 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    help,
-    parser::full_name,
-    reference::llms,
-    tree::{self, Command},
-};
+use crate::tree::{self, Command, help, parser::full_name, reference::llms};
 
 /// Returns the whole reference. A test compares it with the committed one.
 #[cfg_attr(

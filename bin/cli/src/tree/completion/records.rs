@@ -7,14 +7,12 @@ use ziggurat_account_client::CacheUse;
 
 use crate::{
     api::Api,
-    completion::offer::Offer,
     context::Streams,
     environment::Environment,
     keychain::NoKeychain,
     output::Node,
-    parser,
     setup::{ErrorStyle, guard, set_up},
-    tree::{Action, Command},
+    tree::{Action, Command, completion::offer::Offer, parser},
 };
 
 /// Maximum time for the list: the user is waiting.

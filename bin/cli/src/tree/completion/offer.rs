@@ -3,13 +3,11 @@
 //! It never prompts and never obtains a token. Every failure means no completion.
 
 use crate::{
-    completion::records,
     config::Config,
     context::Context,
     failure::Failure,
     output::escape,
-    parser,
-    tree::{self, Command, Flag, ROOT},
+    tree::{self, Command, Flag, ROOT, completion::records, parser},
 };
 
 /// A completion and its meaning.

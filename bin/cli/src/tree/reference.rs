@@ -11,10 +11,11 @@ use std::fs;
 use crate::{
     context::Context,
     failure::Failure,
-    output::{self, View},
-    parser::{self, Matches},
-    print,
-    tree::{self, Command, Flag, PROGRAM},
+    output::{self, View, print},
+    tree::{
+        self, Command, Flag, PROGRAM,
+        parser::{self, Matches},
+    },
 };
 
 /// `ziggurat commands`.

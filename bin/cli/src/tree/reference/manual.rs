@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    help,
+use crate::tree::{
+    self, Command, VERSION, help,
     reference::{exit_codes, file_name},
-    tree::{self, Command, VERSION},
 };
 
 /// Returns the manual page of a command.

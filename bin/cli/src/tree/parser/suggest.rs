@@ -1,9 +1,6 @@
 //! Finds commands similar to an unknown word.
 
-use crate::{
-    parser,
-    tree::{self, Command},
-};
+use crate::tree::{self, Command, parser};
 
 /// Returns the question for the end of the message; empty if no command is similar.
 pub(super) fn candidates(typed: &str, command: &Command) -> String {
