@@ -22,15 +22,11 @@ use ziggurat_state::{Conversations, Shared};
 use ziggurat_tokens::issuer::{self, Issuer, TokenVerifier};
 
 use crate::{
-    administered::{Administered, ReloadRequest},
-    catalogue::{self, CatalogueBuilder},
+    catalogue::{self, CatalogueBuilder, current::CurrentCatalogue, knowledge::Knowledge},
     configuration::{Auth, Configuration, Entry, Loaded},
-    current::CurrentCatalogue,
-    knowledge::Knowledge,
-    metrics,
-    observation::Observation,
-    providers::Providers,
-    proxy,
+    observation::{Observation, metrics},
+    providers::{Providers, proxy},
+    reload::administered::{Administered, ReloadRequest},
     state::ServerState,
 };
 

@@ -1,5 +1,6 @@
 //! The door of MCP calls, for their records, metrics, traces and limits.
 
+pub(crate) mod access;
 mod own_tools;
 
 use std::{borrow::Cow, sync::Arc};
@@ -20,7 +21,7 @@ use ziggurat_telemetry::traces::Incoming;
 use ziggurat_tokens::{Local, LocalCaller};
 
 use crate::{
-    access::ToolAccess,
+    calls::access::ToolAccess,
     interface::{LOGIN, METHODS, READ},
 };
 

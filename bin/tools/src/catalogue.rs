@@ -1,5 +1,8 @@
 //! Tools, resources and prompts that the server offers to clients.
 
+pub(crate) mod current;
+pub(crate) mod knowledge;
+
 use std::{collections::BTreeSet, error::Error, fs, pin::Pin, time::Duration};
 
 use anyhow::Context as _;
@@ -25,12 +28,13 @@ use ziggurat_state::Shared;
 use ziggurat_tokens::{Identity, LocalCaller};
 
 use crate::{
-    access::{Names, ToolAccess},
-    calls::{DeclaredTool, McpDoor},
+    calls::{
+        DeclaredTool, McpDoor,
+        access::{Names, ToolAccess},
+    },
+    catalogue::{current::Catalogue, knowledge::Knowledge},
     configuration::{Builtins, Configuration, start::CUSTOM_DEFINITIONS},
-    current::Catalogue,
     interface::{NAME, VERSION},
-    knowledge::Knowledge,
     observation::Observation,
     providers::Providers,
 };

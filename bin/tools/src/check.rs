@@ -17,10 +17,8 @@ use self::identity::identity;
 use crate::{
     app,
     arguments::{CheckOptions, Overrides},
-    catalogue::{self, CatalogueBuilder},
+    catalogue::{self, CatalogueBuilder, current::Catalogue, knowledge::Knowledge},
     configuration::{ConfigSources, Configuration, LoadError},
-    current::Catalogue,
-    knowledge::Knowledge,
     problems,
     providers::Providers,
     reasons,

@@ -7,35 +7,22 @@
 // An optimising compiler looks through all layers of the tower at once.
 #![recursion_limit = "256"]
 
-mod access;
-mod activity;
 mod admin;
-mod administered;
 mod app;
 mod arguments;
 mod calls;
 mod catalogue;
 mod check;
 mod configuration;
-mod current;
-mod definitions;
-mod exports;
 mod interface;
-mod knowledge;
 mod logs;
-mod metrics;
 mod observation;
-mod open_paths;
 mod providers;
-mod proxy;
 mod reload;
-mod replica;
 mod requests;
 mod serving;
 mod stack;
 mod state;
-mod usage;
-mod web_console;
 
 use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 

@@ -1,5 +1,7 @@
 //! Observation of the calls, audit trail, metrics and traces, and the limits of callers.
 
+pub(crate) mod metrics;
+
 use std::time::Duration;
 
 use ziggurat_audit::Trail;
@@ -10,7 +12,6 @@ use ziggurat_tokens::{Local, LocalCaller};
 use crate::{
     configuration::Configuration,
     interface::{NAME, VERSION},
-    metrics,
 };
 
 /// The audit trail, the metrics, the traces and the limits of a server; each may be off.

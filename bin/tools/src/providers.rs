@@ -1,5 +1,7 @@
 //! Setup of embedding and model providers from the configuration.
 
+pub(crate) mod proxy;
+
 use std::{sync::OnceLock, time::Duration};
 
 use anyhow::Context as _;

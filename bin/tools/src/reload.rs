@@ -4,6 +4,9 @@
 //! The new parts are built and checked beside the old ones, and exchanged in one step. If anything is
 //! wrong, the old parts stay.
 
+pub(crate) mod administered;
+mod definitions;
+
 use std::{future::pending, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
@@ -20,15 +23,19 @@ use ziggurat_postgres_tools::custom::DefinitionFiles;
 use ziggurat_telemetry::{Metrics, traces::Tracer};
 
 use crate::{
-    administered::{Administered, ReloadRequest},
     app::{self, App},
     arguments::Overrides,
-    catalogue::{self, CatalogueBuilder},
+    catalogue::{
+        self, CatalogueBuilder,
+        current::{Catalogue, CurrentCatalogue},
+    },
     configuration::{ConfigSources, Configuration, LoadError, Sources, changes::Changes},
-    current::{Catalogue, CurrentCatalogue},
-    definitions::WatchedDefinitions,
-    metrics::{databases as database_names, learn_tools},
+    observation::metrics::{databases as database_names, learn_tools},
     problems, reasons,
+    reload::{
+        administered::{Administered, ReloadRequest},
+        definitions::WatchedDefinitions,
+    },
 };
 
 /// Sources of the configuration, for reading it again.

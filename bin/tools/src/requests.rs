@@ -1,7 +1,9 @@
 //! The door of HTTP requests, for their records, metrics, traces and limits.
 
 mod access;
+pub(crate) mod exports;
 mod limits;
+pub(crate) mod open_paths;
 mod statements;
 
 use std::sync::Arc;
@@ -25,7 +27,7 @@ use ziggurat_http::Refusal;
 use ziggurat_mcp::NotAdmitted;
 use ziggurat_tokens::LocalCaller;
 
-use crate::{current::CurrentCatalogue, interface::ENDPOINTS, metrics};
+use crate::{catalogue::current::CurrentCatalogue, interface::ENDPOINTS, observation::metrics};
 
 pub(crate) use self::{access::is_export, statements::observe_statement};
 

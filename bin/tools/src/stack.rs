@@ -1,5 +1,8 @@
 //! The order of the layers, from the outside in.
 
+mod activity;
+mod web_console;
+
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
@@ -42,16 +45,22 @@ use ziggurat_serve::HttpService;
 use ziggurat_tokens::{Identity, issuer::TrustedIssuer};
 
 use crate::{
-    activity::ConnectionCounts,
     app::{App, Verifier},
     configuration::{Auth, Configuration, Http},
-    exports::{ExportCallers, identify_export},
     interface::{NAME, VERSION},
     logs::log_traffic,
-    open_paths::{DESCRIPTION, PROBES, WELL_KNOWN},
-    replica,
-    requests::{Door, observe_list, observe_request, observe_statement, show_unavailable},
-    web_console::{Console, home},
+    requests::{
+        Door,
+        exports::{ExportCallers, identify_export},
+        observe_list, observe_request, observe_statement,
+        open_paths::{DESCRIPTION, PROBES, WELL_KNOWN},
+        show_unavailable,
+    },
+    stack::{
+        activity::ConnectionCounts,
+        web_console::{Console, home},
+    },
+    state::replica,
 };
 
 /// Paths of the database endpoints, which refuse in a format of their own.

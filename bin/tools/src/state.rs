@@ -1,5 +1,8 @@
 //! State of the server, kept locally or shared by its replicas.
 
+pub(crate) mod replica;
+mod usage;
+
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use ziggurat_http::Readiness;
@@ -9,7 +12,6 @@ use ziggurat_state::{Conversations, Shared, StateDatabase, StoreError};
 use crate::{
     configuration::{Configuration, State},
     observation::Observation,
-    usage,
 };
 
 /// State of the server.

@@ -15,7 +15,8 @@ use ziggurat_runtime::console::{Console, plain};
 
 use self::progress::Progress;
 use crate::{
-    arguments::BuildOptions, configuration::Knowledgebase, knowledge, providers::Providers,
+    arguments::BuildOptions, catalogue::knowledge, configuration::Knowledgebase,
+    providers::Providers,
 };
 
 pub(super) fn build(

@@ -10,7 +10,11 @@ use ziggurat_postgres::pool::Pools;
 use ziggurat_postgres_tools::Embedder;
 use ziggurat_tokens::issuer::Issuer;
 
-use crate::{app, configuration::Configuration, providers::Providers, proxy};
+use crate::{
+    app,
+    configuration::Configuration,
+    providers::{Providers, proxy},
+};
 
 /// Time limit of each connection. A database has a shorter one.
 const TIMEOUT: Duration = Duration::from_secs(15);

@@ -12,7 +12,7 @@ use ziggurat_mcp::protocol::{self, ProtocolLayer};
 use ziggurat_sql_tools::ClaimedTool;
 use ziggurat_tokens::{CallerId, Identity};
 
-use crate::{arguments::CallerName, configuration::Configuration, current::Catalogue};
+use crate::{arguments::CallerName, catalogue::current::Catalogue, configuration::Configuration};
 
 /// The lists of the protocol: the heading, the method, and the members of the answer with the names.
 const LISTS: [(&str, &str, &str, &str); 4] = [

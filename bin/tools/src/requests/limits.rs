@@ -12,7 +12,7 @@ use ziggurat_calls::limits::{Allowance, Refused};
 use ziggurat_http::Refusal;
 use ziggurat_layers::reject::{ErrorString, Render};
 
-use crate::{open_paths::is_open, requests::Door};
+use crate::requests::{Door, open_paths::is_open};
 
 // === impl Door ===
 

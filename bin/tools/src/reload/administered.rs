@@ -11,11 +11,11 @@ use ziggurat_admin_api::program::{
 use ziggurat_telemetry::resident_bytes;
 
 use crate::{
+    catalogue::current::CurrentCatalogue,
     check,
     configuration::{Configuration, Loaded, Sources, shown},
-    current::CurrentCatalogue,
     interface::VERSION,
-    replica,
+    state::replica,
 };
 
 /// The program as its administrators see it. Clones share it.

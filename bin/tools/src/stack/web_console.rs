@@ -16,8 +16,8 @@ use ziggurat_tokens::Identity;
 
 use crate::{
     app::App,
+    catalogue::current::CurrentCatalogue,
     configuration::{Configuration, Http},
-    current::CurrentCatalogue,
     interface::{NAME, VERSION},
 };
 

@@ -5,7 +5,7 @@ use ziggurat_calls::activity::{Activity, Connections};
 use ziggurat_databases::Configured;
 use ziggurat_tokens::Identity;
 
-use crate::{app::App, current::CurrentCatalogue};
+use crate::{app::App, catalogue::current::CurrentCatalogue};
 
 /// Counts the connections to databases. Clones count the same.
 #[derive(Clone)]

@@ -15,7 +15,7 @@ use ziggurat_layers::json_rpc::Call;
 use ziggurat_mcp::Mcp;
 use ziggurat_sql_tools::SqlTools;
 
-use crate::access::ToolAccess;
+use crate::calls::access::ToolAccess;
 
 /// Everything that a call sees, made from one configuration and its definitions.
 pub(crate) struct Catalogue {
