@@ -95,6 +95,24 @@ fn planned() -> impl Iterator<Item = (usize, &'static str)> {
     levels.flat_map(|(level, crates)| crates.iter().map(move |folder| (level, *folder)))
 }
 
+/// Returns the Rust files of the workspace.
+fn rust_files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![root().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() && name != "target" && !name.starts_with('.') {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
+
 /// Returns the source files of a crate that are not tests, each with its text up to its tests.
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     fn add(folder: &Path, files: &mut Vec<(PathBuf, String)>) {

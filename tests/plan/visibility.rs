@@ -1,6 +1,6 @@
 use std::{collections::HashSet, fs, path::PathBuf};
 
-use crate::{planned, root, sources};
+use crate::{planned, root, rust_files, sources};
 
 /// The published crates: their users are not in the workspace.
 const PUBLISHED: [&str; 5] = [
@@ -31,22 +31,13 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the Rust files of the workspace, each with the identifiers in it.
 fn files() -> Vec<(PathBuf, HashSet<String>)> {
-    let mut files = Vec::new();
-    let mut folders = vec![root().to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if path.is_dir() && name != "target" && !name.starts_with('.') {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path).expect("UTF-8");
-                let names = words(&text).map(str::to_owned).collect();
-                files.push((path, names));
-            }
-        }
-    }
-    files
+    let files = rust_files().into_iter();
+    let read = files.map(|path| {
+        let text = fs::read_to_string(&path).expect("UTF-8");
+        let names = words(&text).map(str::to_owned).collect();
+        (path, names)
+    });
+    read.collect()
 }
 
 /// Returns the name that a line declares as public.
