@@ -222,6 +222,12 @@ fn legacy_calls(
         .service(app.catalogue.clone())
 }
 
+/// Refuses other requests to the calls of clients that negotiate no revision: for a missing token
+/// first, and then for their method.
+fn legacy_refusal(app: &App, challenge: &Challenge) -> MethodRouter {
+    any(async || only_posted()).layer(login(app, challenge))
+}
+
 /// Builds the layer that lets the login through without a token.
 fn login(app: &App, challenge: &Challenge) -> LoginLayer {
     LoginLayer::new()
@@ -300,11 +306,7 @@ fn others(
         .merge(library(app))
         .merge(statements(app, challenge))
         .merge(activity(app))
-        // Any request without a token is refused for the missing token, and not for its method.
-        .route(
-            LEGACY,
-            any(async || only_posted()).layer(login(app, challenge)),
-        )
+        .route(LEGACY, legacy_refusal(app, challenge))
         .route(alive, reading(health(NAME, VERSION)))
         .route(ready, reading(app.readiness.clone()))
         .route(own, reading(document.clone()))
