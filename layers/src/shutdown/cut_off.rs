@@ -3,11 +3,14 @@
 use std::{
     fmt,
     pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker},
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 
 /// The end of the grace period for requests. All clones share one state.
 ///
@@ -23,9 +26,14 @@ use tokio::sync::Semaphore;
 /// seen.happened().await;
 /// # });
 /// ```
-#[derive(Clone)]
-// The semaphore never has a permit; it is closed at the cut-off.
-pub struct CutOff(Arc<Semaphore>);
+#[derive(Clone, Default)]
+pub struct CutOff(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    has_happened: AtomicBool,
+    waiting: Notify,
+}
 
 /// Future of a [`CutOff`] that allocates nothing before it is polled.
 ///
@@ -42,7 +50,13 @@ pub struct CutOff(Arc<Semaphore>);
 pub struct CutOffFuture {
     cut_off: CutOff,
     // Boxed, so that requests that never wait allocate nothing.
-    happened: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    waiting: Option<Waiting>,
+}
+
+/// A place among those that wait, with its waker.
+struct Waiting {
+    notified: Pin<Box<dyn Future<Output = ()> + Send>>,
+    waker: Waker,
 }
 
 // === impl CutOff ===
@@ -58,7 +72,8 @@ impl CutOff {
     /// cut_off.happen(); // has no further effect
     /// ```
     pub fn happen(&self) {
-        self.0.close();
+        self.0.has_happened.store(true, Ordering::SeqCst);
+        self.0.waiting.notify_waiters();
     }
 
     /// Returns a future that is ready at the cut-off.
@@ -77,20 +92,18 @@ impl CutOff {
     pub fn happened(&self) -> CutOffFuture {
         CutOffFuture {
             cut_off: self.clone(),
-            happened: None,
+            waiting: None,
         }
     }
-}
 
-impl Default for CutOff {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(0)))
+    fn has_happened(&self) -> bool {
+        self.0.has_happened.load(Ordering::SeqCst)
     }
 }
 
 impl fmt::Debug for CutOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CutOff").field(&self.0.is_closed()).finish()
+        f.debug_tuple("CutOff").field(&self.has_happened()).finish()
     }
 }
 
@@ -101,16 +114,30 @@ impl Future for CutOffFuture {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        if this.cut_off.0.is_closed() {
-            this.happened = None;
+        let CutOff(state) = &this.cut_off;
+        if this.cut_off.has_happened() {
             return Poll::Ready(());
         }
-        let happened = this.happened.get_or_insert_with(|| {
-            let semaphore = Arc::clone(&this.cut_off.0);
-            // A closed semaphore returns an error.
-            Box::pin(async move { drop(semaphore.acquire().await) })
-        });
-        happened.as_mut().poll(cx)
+        let waiting = match &mut this.waiting {
+            // To ask again would take the lock of all requests.
+            Some(waiting) if waiting.waker.will_wake(cx.waker()) => return Poll::Pending,
+            Some(waiting) => {
+                waiting.waker.clone_from(cx.waker());
+                waiting
+            }
+            waiting @ None => {
+                let state = Arc::clone(state);
+                waiting.insert(Waiting {
+                    notified: Box::pin(async move { state.waiting.notified().await }),
+                    waker: cx.waker().clone(),
+                })
+            }
+        };
+        match waiting.notified.as_mut().poll(cx) {
+            // It may have happened before this place was taken.
+            Poll::Pending if !this.cut_off.has_happened() => Poll::Pending,
+            _ => Poll::Ready(()),
+        }
     }
 }
 
@@ -145,5 +172,19 @@ mod tests {
         assert_ready!(waiting.poll());
         assert_ready!(other.poll());
         assert_ready!(task::spawn(cut_off.happened()).poll());
+    }
+
+    #[test]
+    fn a_request_that_moved_to_another_task_is_notified_there() {
+        let cut_off = CutOff::default();
+        let mut request = cut_off.happened();
+        let mut first = task::spawn(());
+        assert_pending!(first.enter(|cx, _| Pin::new(&mut request).poll(cx)));
+        assert_pending!(first.enter(|cx, _| Pin::new(&mut request).poll(cx)));
+        let mut second = task::spawn(());
+        assert_pending!(second.enter(|cx, _| Pin::new(&mut request).poll(cx)));
+        cut_off.happen();
+        assert!(second.is_woken() && !first.is_woken());
+        assert_ready!(second.enter(|cx, _| Pin::new(&mut request).poll(cx)));
     }
 }

@@ -29,9 +29,14 @@ fn writable(postgres: &Postgres) -> Home {
 fn explained(transports: &mut Transports, arguments: &Value) -> String {
     let [(http, failed), (stdio, failed_too)] = transports.tool_each("execute_explain", arguments);
     assert!(!failed && !failed_too, "{arguments}: {http} {stdio}");
-    // The same except for times and costs.
+    // The same except for times and costs, and for what PostgreSQL read to plan: a session that has
+    // planned for the table before reads nothing.
     let words = |text: &str| {
-        text.split(|c: char| c.is_ascii_digit() || c == '.')
+        let is_planning = |line: &&str| *line == "Planning:" || line.starts_with("  Buffers: ");
+        let lines = text.lines().filter(|line| !is_planning(line));
+        let text: Vec<_> = lines.collect();
+        text.join("\n")
+            .split(|c: char| c.is_ascii_digit() || c == '.')
             .filter(|word| !word.is_empty())
             .map(str::to_owned)
             .collect::<Vec<_>>()
