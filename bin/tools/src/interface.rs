@@ -6,8 +6,11 @@ pub(crate) const NAME: &str = "ziggurat-tools";
 /// The version of this build.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Path of the calls of all revisions.
+pub(crate) const CALLS: &str = "/mcp";
+
 /// The paths under which the server is reached, the longest of each first.
-pub(crate) const ENDPOINTS: &[&str] = &["/mcp/v1", "/mcp", "/api", "/health", "/ready"];
+pub(crate) const ENDPOINTS: &[&str] = &["/mcp/v1", CALLS, "/api", "/health", "/ready"];
 
 /// Methods of the calls that have records and metrics.
 pub(crate) const METHODS: [&str; 3] = ["tools/call", READ, "prompts/get"];

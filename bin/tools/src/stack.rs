@@ -47,7 +47,7 @@ use ziggurat_tokens::{Identity, issuer::TrustedIssuer};
 use crate::{
     app::{App, Verifier},
     configuration::{Auth, Configuration, Http},
-    interface::{NAME, VERSION},
+    interface::{CALLS, NAME, VERSION},
     logs::log_traffic,
     requests::{
         Door,
@@ -69,9 +69,6 @@ const DATABASES: [&str; 3] = [
     "/api/databases/",
     "/api/databases/{*path}",
 ];
-
-/// Path of the calls of all revisions.
-const CALLS: &str = "/mcp";
 
 /// Path of the calls of clients that negotiate no revision.
 const LEGACY: &str = "/mcp/v1";

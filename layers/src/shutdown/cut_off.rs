@@ -49,12 +49,12 @@ struct State {
 /// ```
 pub struct CutOffFuture {
     cut_off: CutOff,
-    // Boxed, so that requests that never wait allocate nothing.
     waiting: Option<Waiting>,
 }
 
 /// A place among those that wait, with its waker.
 struct Waiting {
+    // Boxed, so that requests that never wait allocate nothing.
     notified: Pin<Box<dyn Future<Output = ()> + Send>>,
     waker: Waker,
 }
@@ -114,19 +114,19 @@ impl Future for CutOffFuture {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        let CutOff(state) = &this.cut_off;
         if this.cut_off.has_happened() {
             return Poll::Ready(());
         }
         let waiting = match &mut this.waiting {
-            // To ask again would take the lock of all requests.
+            // The first poll has taken a place, whatever the task has left of its budget: `Notify` does
+            // not count. To ask again would take the lock of all requests.
             Some(waiting) if waiting.waker.will_wake(cx.waker()) => return Poll::Pending,
             Some(waiting) => {
                 waiting.waker.clone_from(cx.waker());
                 waiting
             }
             waiting @ None => {
-                let state = Arc::clone(state);
+                let state = Arc::clone(&this.cut_off.0);
                 waiting.insert(Waiting {
                     notified: Box::pin(async move { state.waiting.notified().await }),
                     waker: cx.waker().clone(),

@@ -166,15 +166,12 @@ impl<S> Layer<S> for CorsLayer {
 impl Readers {
     /// Returns the origin that may read the response to a request.
     fn reader(&self, request: &HeaderMap) -> Option<HeaderValue> {
-        if let Self::Off = self {
-            return None;
-        }
-        let origin = request.get(header::ORIGIN)?;
+        let origin = || request.get(header::ORIGIN);
         match self {
             Self::Off => None,
-            Self::Admitted => Some(origin.clone()),
-            Self::Listed(listed) => listed.contains(origin).then(|| origin.clone()),
-            Self::All => Some(ANY_ORIGIN),
+            Self::Admitted => origin().cloned(),
+            Self::Listed(listed) => origin().filter(|it| listed.contains(it)).cloned(),
+            Self::All => origin().map(|_| ANY_ORIGIN),
         }
     }
 

@@ -12,10 +12,7 @@ use ziggurat_calls::{
 use ziggurat_http::Refusal;
 use ziggurat_tokens::Identity;
 
-use crate::requests::Door;
-
-/// Path of calls of all revisions.
-const CALLS: &str = "/mcp";
+use crate::{interface::CALLS, requests::Door};
 
 /// Beginning of the paths for calls with one toolset.
 const NARROWED: &str = "/mcp/x/";
