@@ -116,6 +116,24 @@ test('tabs come back after a reload, and a statement that ran is reported and no
   for (const work of [before, after, other]) work.end()
 })
 
+test('a statement that ran right before the page goes is in the history once', async () => {
+  const person = `user-${people++}`
+  const before = await started(person)
+  const addRan = vi.spyOn(Storage.prototype, 'addRan')
+  addRan.mockImplementationOnce(() => new Promise(() => {}))
+  const sheet = before.add('select 1')
+  await before.run(sheet, statements('select 1'), 'shop')
+  dispatchEvent(new Event('pagehide'))
+  const pending = sessionStorage.getItem('ziggurat-console-pending')
+  const after = await started(person)
+  expect(after.history.value.map(({ sql }) => sql)).toEqual(['select 1'])
+  // As if the browser had written the statement after the page went.
+  sessionStorage.setItem('ziggurat-console-pending', pending ?? '')
+  const again = await started(person)
+  expect(again.history.value).toHaveLength(1)
+  for (const work of [before, after, again]) work.end()
+})
+
 test('the last tab that is closed leaves an empty one', async () => {
   const work = await started()
   for (const sheet of work.sheets.value) work.close(sheet)

@@ -18,6 +18,13 @@ export type Question =
       answer: (values: Map<string, string | null> | null) => void
     }
 
+/** Work that a page could not write to the database of the browser before the page went. */
+interface Pending {
+  person: string
+  drafts: Draft[]
+  history: Ran[]
+}
+
 /** The ways to run a statement. */
 export type Manner = 'rows' | 'explain' | 'analyze'
 
@@ -39,6 +46,8 @@ export class Work {
   private readonly storage: Storage
   private tab = ''
   private readonly due = new Map<Sheet, ReturnType<typeof setTimeout>>()
+  /** Statements that ran and are not written yet. */
+  private readonly unwritten = new Set<Ran>()
   private readonly values = new Map<string, string | null>()
 
   constructor(readonly person: string) {
@@ -52,6 +61,7 @@ export class Work {
     sessionStorage.removeItem(PENDING)
     for (const timer of this.due.values()) clearTimeout(timer)
     this.due.clear()
+    this.unwritten.clear()
     for (const sheet of this.sheets.value) sheet.stop()
   }
 
@@ -167,9 +177,10 @@ export class Work {
   /** Keeps what is not kept yet when the page goes. Its databases may be closed already, so the tab keeps it too. */
   private readonly keepAll = (): void => {
     const sheets = [...this.due.keys()]
-    if (sheets.length === 0) return
-    const drafts = sheets.map((sheet) => this.draftOf(sheet))
-    sessionStorage.setItem(PENDING, JSON.stringify({ person: this.person, drafts }))
+    const history = [...this.unwritten]
+    if (sheets.length === 0 && history.length === 0) return
+    const pending: Pending = { person: this.person, drafts: sheets.map((sheet) => this.draftOf(sheet)), history }
+    sessionStorage.setItem(PENDING, JSON.stringify(pending))
     for (const sheet of sheets) this.keep(sheet)
   }
 
@@ -181,9 +192,12 @@ export class Work {
   private async restorePending(): Promise<void> {
     const kept = sessionStorage.getItem(PENDING)
     sessionStorage.removeItem(PENDING)
-    const pending = kept === null ? null : (JSON.parse(kept) as { person: string; drafts: Draft[] })
+    const pending = kept === null ? null : (JSON.parse(kept) as Pending)
     if (pending?.person !== this.person) return
     for (const draft of pending.drafts) await this.storage.keepDraft(draft)
+    // The browser may have finished writing after the page went.
+    const written = new Set((await this.storage.history()).map(keyOf))
+    for (const ran of pending.history) if (!written.has(keyOf(ran))) await this.storage.addRan(ran)
   }
 
   /** Runs statements one after another and stops at the first that fails. */
@@ -302,11 +316,17 @@ export class Work {
       outcome,
     }
     this.history.value = [ran, ...this.history.value].slice(0, 1000)
-    void this.storage.addRan(ran)
+    this.unwritten.add(ran)
+    void this.storage.addRan(ran).then(() => this.unwritten.delete(ran))
   }
 
   async clearHistory(): Promise<void> {
     this.history.value = []
+    this.unwritten.clear()
     await this.storage.clearHistory()
   }
+}
+
+function keyOf({ at, sql }: Ran): string {
+  return `${at} ${sql}`
 }
