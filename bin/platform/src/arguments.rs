@@ -8,7 +8,9 @@ mod commands;
 use std::ffi::OsString;
 
 use thiserror::Error;
-use ziggurat_runtime::flags::{self, Flag, Flags, Refusal as FlagRefusal, Words};
+use ziggurat_runtime::flags::{
+    self, Described, Flag, Flags, Reference, Refusal as FlagRefusal, Words,
+};
 
 pub(crate) use self::commands::Task;
 use self::commands::{COMMANDS, Command, GLOBAL};
@@ -57,6 +59,7 @@ impl Arguments {
             ("help", Task::Help),
             ("h", Task::Help),
             ("version", Task::Version),
+            ("man", Task::Manual),
             ("openapi", Task::Describe),
             ("check-config", Task::Check),
         ] {
@@ -68,6 +71,13 @@ impl Arguments {
                     flags,
                 });
             }
+        }
+        if let Some(shell) = flags.shell()? {
+            return Ok(Self {
+                task: Task::Completion(shell),
+                about: None,
+                flags,
+            });
         }
         let (command, rest) = Command::of(&words)?;
         let (name, about) = command.parts();
@@ -115,19 +125,47 @@ impl From<FlagRefusal> for Refusal {
     }
 }
 
-/// Returns the text that `-help` prints.
-pub(crate) fn usage() -> String {
-    let mut text = String::from(
-        "\
+/// Beginning of the text of `-help`.
+const HEAD: &str = "\
 Usage: ziggurat-platform [flags] [command]
 
 The account service: tenants, their members, and the API clients of each tenant. Without a
 command it serves. The other commands change the stored data directly, also while a server
 runs, and print their result as JSON.
 
-Commands:
-",
-    );
+";
+
+/// Describes the command line for the manual page and the completions.
+pub(crate) fn reference() -> Reference {
+    let program = Described {
+        words: String::new(),
+        about: HEAD.to_owned(),
+        groups: vec![("Flags of every command", GLOBAL.to_vec())],
+    };
+    let commands = COMMANDS.iter().map(|command| {
+        let is_word = |word: &&str| word.starts_with(|first: char| first.is_ascii_lowercase());
+        let words: Vec<_> = command.usage.split(' ').take_while(is_word).collect();
+        Described {
+            words: words.join(" "),
+            about: format!(
+                "Usage: ziggurat-platform {} [flags]\n{}\n",
+                command.usage, command.help
+            ),
+            groups: vec![("", command.flags.to_vec())],
+        }
+    });
+    Reference {
+        program: "ziggurat-platform",
+        version: env!("CARGO_PKG_VERSION"),
+        summary: "an account service of tenants, members and API clients",
+        commands: [program].into_iter().chain(commands).collect(),
+        more: "",
+    }
+}
+
+/// Returns the text that `-help` prints.
+pub(crate) fn usage() -> String {
+    let mut text = format!("{HEAD}Commands:\n");
     let describe = |text: &mut String, flag: &Flag, indent: &str| {
         let value = flag.placeholder().map(|value| format!(" {value}"));
         let word = format!("{indent}-{}{}", flag.name, value.unwrap_or_default());

@@ -52,6 +52,8 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
     let outcome = match arguments.task {
         Task::Help => print(&arguments::usage()),
         Task::Version => print(&version()),
+        Task::Manual => print(&arguments::reference().manual()),
+        Task::Completion(shell) => print(&arguments::reference().completion(shell)),
         Task::Describe => print(ziggurat_openapi::PLATFORM),
         Task::Check => check(&arguments),
         _ => act(&arguments, listening),

@@ -6,7 +6,7 @@
 use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use ziggurat_audit::Verification;
-use ziggurat_runtime::flags::{self, Flag, Flags, Refusal, Words};
+use ziggurat_runtime::flags::{self, Described, Flag, Flags, Reference, Refusal, Shell, Words};
 use ziggurat_tokens::{Claims, TokenCommand, TokenOptions};
 
 use crate::{
@@ -70,6 +70,8 @@ const FLAGS: &[Flag] = &[
     ),
     Flag::switch("openapi", "print the OpenAPI document, and exit"),
     Flag::switch("version", "print the version, and exit"),
+    flags::MAN,
+    flags::COMPLETION,
     Flag::switch("help", "print this help, and exit"),
 ];
 
@@ -125,6 +127,10 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Help,
     Version,
+    /// Prints the manual page.
+    Manual,
+    /// Prints the completions for a shell.
+    Completion(Shell),
     Describe,
     Check,
     /// Verifies files of an audit trail.
@@ -177,11 +183,13 @@ impl Arguments {
             ("help", Command::Help),
             ("h", Command::Help),
             ("version", Command::Version),
+            ("man", Command::Manual),
             ("openapi", Command::Describe),
             ("check-config", Command::Check),
         ];
         let command = commands.into_iter().find(|(name, _)| flags.has(name));
         let command = command.map(|(_, command)| command);
+        let command = command.or(flags.shell()?.map(Command::Completion));
         let tokens = tokens(&flags)?;
         let verify = verify_audit(&flags, rest)?;
         Ok(Self {
@@ -302,16 +310,35 @@ fn verify_audit(flags: &Flags, rest: Vec<OsString>) -> Result<Option<Command>, R
     leftover.map_or(Ok(None), |word| Err(Refusal::Leftover(word)))
 }
 
+/// The commands, with the text before their flags.
+const COMMANDS: [(&str, &str, &[Flag]); 5] = [
+    ("", HEAD, FLAGS),
+    ("ingest", INGEST_HEAD, INGEST_FLAGS),
+    ("eval", eval::HEAD, eval::FLAGS),
+    ("eval generate", eval::GENERATE_HEAD, eval::GENERATE_FLAGS),
+    ("sync", sync::HEAD, sync::FLAGS),
+];
+
+/// Describes the command line for the manual page and the completions.
+pub(crate) fn reference() -> Reference {
+    let commands = COMMANDS.iter().map(|(words, about, flags)| Described {
+        words: (*words).to_owned(),
+        about: (*about).to_owned(),
+        groups: vec![("Flags", flags.to_vec())],
+    });
+    Reference {
+        program: "ziggurat-rag",
+        version: env!("CARGO_PKG_VERSION"),
+        summary: "a server that answers questions from PostgreSQL",
+        commands: commands.collect(),
+        more: "",
+    }
+}
+
 /// Returns the text that `-help` prints.
 pub(crate) fn usage() -> String {
-    let mut text = HEAD.to_owned();
-    for (head, flags) in [
-        ("", FLAGS),
-        (INGEST_HEAD, INGEST_FLAGS),
-        (eval::HEAD, eval::FLAGS),
-        (eval::GENERATE_HEAD, eval::GENERATE_FLAGS),
-        (sync::HEAD, sync::FLAGS),
-    ] {
+    let mut text = String::new();
+    for (_, head, flags) in COMMANDS {
         text.push_str(head);
         for flag in flags {
             let word = match (flag.name, flag.placeholder()) {

@@ -74,6 +74,8 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Version => print(&version()),
+        Command::Manual => print(&arguments::reference().manual()),
+        Command::Completion(shell) => print(&arguments::reference().completion(shell)),
         Command::Describe => print(DOCUMENT),
         Command::Check => check(config),
         Command::VerifyAudit(verification) => {

@@ -22,7 +22,7 @@ use self::flags::{GROUPS, HELP};
 pub(crate) use self::{
     caller::CallerName,
     command::{BuildOptions, CheckOptions, Command, Given},
-    usage::render as usage,
+    usage::{reference, render as usage},
 };
 
 /// Last line of an error that is printed without the usage.

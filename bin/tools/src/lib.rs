@@ -74,6 +74,8 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
         }
         Command::Serve => serve(arguments, listening),
         Command::Describe => print(ziggurat_openapi::TOOLS),
+        Command::Manual => print(&arguments::reference().manual()),
+        Command::Completion(shell) => print(&arguments::reference().completion(shell)),
         Command::Version => print(&format!("{} {}\n", interface::NAME, interface::VERSION)),
         Command::Check(options) => return check::run(&arguments.overrides, &options),
         Command::VerifyAudit(verification) => match verification.run() {

@@ -50,7 +50,6 @@ use std::{
 use thiserror::Error;
 
 use self::keys::Keys;
-pub(crate) use self::keys::is_near;
 pub use self::{
     section::Section,
     sources::{Source, Sources},

@@ -20,6 +20,8 @@
 //! assert_eq!(refusal.to_string(), "flag provided but not defined: -adr");
 //! ```
 
+mod reference;
+
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
@@ -31,7 +33,9 @@ use std::{
 use strsim::osa_distance;
 use thiserror::Error;
 
-use crate::config::is_near;
+use crate::spelling::is_near;
+
+pub use self::reference::{COMPLETION, Described, MAN, Reference, Shell, roff};
 
 /// Maximum number of columns of a line of help.
 const WIDTH: usize = 100;
@@ -100,6 +104,9 @@ pub enum Refusal {
     /// A word is not a flag.
     #[error("unexpected argument: {0}")]
     Leftover(String),
+    /// The value of `-completion` is not a shell.
+    #[error("invalid value \"{0}\" for -completion: expected bash, zsh or fish")]
+    NoShell(String),
 }
 
 /// Parses the words after the name of a program, and returns those that are not flags.
@@ -291,6 +298,14 @@ impl Flags {
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.value(name)?.to_str()
+    }
+
+    /// Returns the shell for which [`COMPLETION`] asks.
+    ///
+    /// # Errors
+    /// Fails if the value is not a shell.
+    pub fn shell(&self) -> Result<Option<Shell>, Refusal> {
+        self.text(COMPLETION.name).map(str::parse).transpose()
     }
 
     /// Returns the text of a flag as an owned one.

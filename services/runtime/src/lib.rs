@@ -25,6 +25,7 @@ mod process;
 pub mod redact;
 pub mod retry_after;
 mod secret;
+mod spelling;
 pub mod terminal;
 pub mod yaml;
 

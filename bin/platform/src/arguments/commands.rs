@@ -1,6 +1,6 @@
 //! Commands and flags.
 
-use ziggurat_runtime::flags::Flag;
+use ziggurat_runtime::flags::{self, Flag, Shell};
 
 use crate::arguments::Refusal;
 
@@ -9,6 +9,8 @@ use crate::arguments::Refusal;
 pub(crate) enum Task {
     Help,
     Version,
+    Manual,
+    Completion(Shell),
     Check,
     Describe,
     Serve,
@@ -89,6 +91,8 @@ pub(super) const GLOBAL: &[Flag] = &[
     ),
     Flag::switch("openapi", "print the OpenAPI document, and exit"),
     Flag::switch("version", "print the version, and exit"),
+    flags::MAN,
+    flags::COMPLETION,
     Flag::switch("help", "print this help, and exit"),
     Flag::switch("h", "the same as -help"),
 ];

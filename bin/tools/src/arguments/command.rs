@@ -4,15 +4,17 @@ use std::path::PathBuf;
 
 use secrecy::SecretString;
 use ziggurat_audit::Verification;
-use ziggurat_runtime::flags::Flags;
+use ziggurat_runtime::flags::{Flags, Shell};
 use ziggurat_tokens::{ClaimError, Claims, NewClaims, TokenCommand, TokenOptions};
 
 use crate::arguments::{CallerName, Refusal};
 
 /// Flags that select a command, in the order of the usage.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 16] = [
     "openapi",
     "version",
+    "man",
+    "completion",
     "check-config",
     "add-token",
     "list-tokens",
@@ -97,6 +99,10 @@ pub(crate) enum Command {
     Describe,
     /// Print the version.
     Version,
+    /// Print the manual page.
+    Manual,
+    /// Print the completions for a shell.
+    Completion(Shell),
     /// Print the problems of the configuration, and the view of a caller.
     Check(CheckOptions),
     /// Create, list or remove API tokens.
@@ -152,6 +158,8 @@ impl Command {
             | Self::Serve
             | Self::Describe
             | Self::Version
+            | Self::Manual
+            | Self::Completion(_)
             | Self::Check(_)
             | Self::VerifyAudit(_) => None,
         }
@@ -166,7 +174,9 @@ impl Command {
 pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
     let mut asked = COMMANDS.into_iter().filter(|name| match *name {
         // An empty text counts too: a script with an empty variable must not start a server.
-        "remove-token" | "build-knowledgebase" | "verify-audit" => flags.is_given(name),
+        "remove-token" | "build-knowledgebase" | "verify-audit" | "completion" => {
+            flags.is_given(name)
+        }
         name => flags.has(name),
     });
     let chosen = asked.next();
@@ -188,19 +198,45 @@ pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
     command(name, flags)
 }
 
+/// Returns the command of a flag.
 fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
+    Ok(match name {
+        "openapi" => Command::Describe,
+        "version" => Command::Version,
+        "man" => Command::Manual,
+        "completion" => {
+            let name = flags.text(name).unwrap_or_default();
+            let refused = |_| Refusal::value(name, "-completion <shell>", "bash, zsh or fish");
+            Command::Completion(name.parse().map_err(refused)?)
+        }
+        "check-config" => Command::Check(CheckOptions {
+            connects: flags.has("connect"),
+            caller: caller(flags)?,
+        }),
+        "build-knowledgebase" => Command::BuildKnowledgebase(BuildOptions {
+            folders: flags.paths(name).collect(),
+            project: flags.owned("kb-project"),
+            version: flags.owned("kb-version"),
+            output: flags.path("kb-output"),
+        }),
+        "verify-audit" => Command::VerifyAudit(Verification {
+            files: flags.paths(name).collect(),
+            key_file: flags.path("audit-key-file"),
+            expect_first: expect_first(flags)?,
+            expect_last: flags.owned("expect-last"),
+        }),
+        name => return accounts(name, flags),
+    })
+}
+
+/// Returns a command about API tokens or users.
+fn accounts(name: &str, flags: &Flags) -> Result<Command, Refusal> {
     let username = flags.owned("username");
     let given = Given {
         password: flags.text("password").map(Into::into),
         note: flags.owned("user-note"),
     };
     Ok(match name {
-        "openapi" => Command::Describe,
-        "version" => Command::Version,
-        "check-config" => Command::Check(CheckOptions {
-            connects: flags.has("connect"),
-            caller: caller(flags)?,
-        }),
         "add-token" => Command::Tokens(TokenCommand::Add(TokenOptions {
             note: flags.owned("token-note"),
             database: flags.owned("token-database"),
@@ -233,18 +269,6 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
         },
         "enable-user" => Command::EnableUser { username },
         "disable-user" => Command::DisableUser { username },
-        "build-knowledgebase" => Command::BuildKnowledgebase(BuildOptions {
-            folders: flags.paths(name).collect(),
-            project: flags.owned("kb-project"),
-            version: flags.owned("kb-version"),
-            output: flags.path("kb-output"),
-        }),
-        "verify-audit" => Command::VerifyAudit(Verification {
-            files: flags.paths(name).collect(),
-            key_file: flags.path("audit-key-file"),
-            expect_first: expect_first(flags)?,
-            expect_last: flags.owned("expect-last"),
-        }),
         _ => Command::ListUsers {
             as_json: is_json(flags)?,
         },

@@ -157,6 +157,12 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
         &[
             Flag::switch("openapi", "Print the OpenAPI document of the HTTP server"),
             Flag::switch("version", "Print the version"),
+            Flag::switch("man", "Print the manual page, for man(1)"),
+            Flag::text(
+                "completion",
+                "shell",
+                "Print a script that completes command lines in bash, zsh or fish",
+            ),
             Flag::switch(
                 "check-config",
                 "Print every problem of the configuration, and exit with 0 if there is none, else with 1",

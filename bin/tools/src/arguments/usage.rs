@@ -1,10 +1,16 @@
-//! Text of `-help`.
+//! Text of `-help`, and what the manual page and the completions are made of.
 
 use std::fmt::Write as _;
 
-use ziggurat_runtime::flags;
+use ziggurat_runtime::flags::{self, Described, Reference};
 
-use crate::arguments::flags::GROUPS;
+use crate::{
+    arguments::flags::{GROUPS, HELP},
+    interface::{NAME, VERSION},
+};
+
+/// The program in one line.
+const SUMMARY: &str = "an MCP server for PostgreSQL";
 
 /// Columns before the help texts.
 const INDENT: usize = 36;
@@ -46,7 +52,7 @@ Examples:
 
 /// Inserts the flags between the texts above, in groups.
 pub(crate) fn render() -> String {
-    let mut text = format!("ziggurat-tools: an MCP server for PostgreSQL.\n\n{LINE}\n{HEAD}");
+    let mut text = format!("{NAME}: {SUMMARY}.\n\n{LINE}\n{HEAD}");
     for (heading, flags) in GROUPS {
         let _ = writeln!(text, "\n{heading}:");
         for flag in *flags {
@@ -59,4 +65,21 @@ pub(crate) fn render() -> String {
     flags::explain(&mut text, "  -h, -help", "Print this", INDENT);
     text.push_str(TAIL);
     text
+}
+
+/// Describes the command line for the manual page and the completions.
+pub(crate) fn reference() -> Reference {
+    let groups = GROUPS.iter().chain(&[("Help", HELP)]);
+    let groups = groups.map(|(heading, flags)| (*heading, flags.to_vec()));
+    Reference {
+        program: NAME,
+        version: VERSION,
+        summary: SUMMARY,
+        commands: vec![Described {
+            words: String::new(),
+            about: format!("{LINE}\n{HEAD}"),
+            groups: groups.collect(),
+        }],
+        more: TAIL,
+    }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use strsim::osa_distance;
 
-use crate::{config::MAX_NAMED, yaml::Node};
+use crate::{config::MAX_NAMED, spelling::is_near, yaml::Node};
 
 /// The known keys, as paths with dots: `http.tls.enabled`, `databases[].name`.
 #[derive(Debug, Default)]
@@ -125,11 +125,6 @@ impl Keys {
         let nearest = sibling.map(|(_, known)| known).or_else(elsewhere);
         nearest.map(String::as_str)
     }
-}
-
-/// Returns whether a distance is small enough for a typing error.
-pub(crate) fn is_near(distance: usize, word: &str) -> bool {
-    distance <= (word.len() / 3).clamp(1, 3)
 }
 
 /// Returns the path of a key in a section.

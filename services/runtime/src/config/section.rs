@@ -9,12 +9,10 @@ use strsim::osa_distance;
 
 use crate::{
     ConfigSources, Environment,
-    config::{
-        ConfigReader, Source, Value,
-        keys::{is_near, join},
-    },
+    config::{ConfigReader, Source, Value, keys::join},
     flags::Flags,
     logs::RawLog,
+    spelling::is_near,
     yaml::Node,
 };
 

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use ziggurat_runtime::flags::roff;
+
 use crate::tree::{
     self, Command, VERSION, help,
     reference::{exit_codes, file_name},
@@ -60,14 +62,4 @@ pub(super) fn page(path: &[&str], command: &'static Command) -> String {
 
 fn push(text: &mut String, tag: &str, meaning: &str) {
     let _ = writeln!(text, ".TP\n{tag}\n{}", roff(meaning));
-}
-
-/// Escapes text so that roff finds no request in it.
-fn roff(text: &str) -> String {
-    let escaped = text.replace('\\', "\\e").replace('-', "\\-");
-    if escaped.starts_with(['.', '\'']) {
-        format!("\\&{escaped}")
-    } else {
-        escaped
-    }
 }
