@@ -1,4 +1,4 @@
-"""Three replicas behind haproxy: the effect on clients when one of them is killed."""
+"""Three replicas behind haproxy: the effect on clients when one is killed, or when all are restarted in turn."""
 
 import http.client
 import json
@@ -66,6 +66,8 @@ def configuration(url):
         fields = {"name": entry, "host": host, "port": int(port), "database": name}
         fields |= {"user": user, "password": password}
         lines.append(f"  - {json.dumps(fields)}")
+    # Longer than haproxy needs to notice.
+    lines.append("limits: {shutdown_delay: 2s}")
     return "\n".join(lines) + "\n"
 
 
@@ -78,7 +80,7 @@ def users():
     return "\n".join(lines) + "\n"
 
 
-def replica(stack, folder, url):
+def replica(stack, folder, url, port=0):
     """Starts a server with its own files; returns its process and its port."""
     folder.mkdir()
     for name, text in {
@@ -93,7 +95,7 @@ def replica(stack, folder, url):
     files += ["-token-file", folder / "tokens.yaml", "-user-file", folder / "users.yaml"]
     log = folder / "log"
     errors = stack.enter_context(open(log, "wb"))
-    command = [PROGRAM, "-http", "-addr", "127.0.0.1:0", *files]
+    command = [PROGRAM, "-http", "-addr", f"127.0.0.1:{port}", *files]
     child = stack.enter_context(running(command, env=environment, stderr=errors))
     deadline = time.monotonic() + PATIENCE
     while not (found := re.search(r"listening on http://\S+:(\d+)", log.read_text())):
@@ -212,8 +214,18 @@ class Client:
             self.faults.append(repr(error))
 
 
+def restart(stack, folder, url, replicas):
+    """Restarts the replicas one after another, as a deployment does."""
+    for number, (child, port) in enumerate(replicas):
+        child.terminate()
+        child.wait(PATIENCE)
+        replicas[number] = replica(stack, folder / f"again{number}", url, port)
+
+
 def main():
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+    rolls = "--rolling" in sys.argv
+    numbers = [word for word in sys.argv[1:] if word != "--rolling"]
+    seconds = float(numbers[0]) if numbers else 10.0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -229,7 +241,10 @@ def main():
         for thread in threads:
             thread.start()
         time.sleep(seconds / 2)
-        replicas[1][0].kill()
+        if rolls:
+            restart(stack, folder, url, replicas)
+        else:
+            replicas[1][0].kill()
         time.sleep(seconds / 2)
         stop.set()
         for thread in threads:
@@ -241,10 +256,10 @@ def main():
                 status, found = client.ask("GET", f"/api/conversations/{name}")
                 content = status == 200 and found["messages"][0]["content"]
                 client.expect("what was kept", content, said)
-        report(clients, took)
+        report(clients, took, rolls)
 
 
-def report(clients, took):
+def report(clients, took, rolls):
     times = sorted(time for client in clients for time in client.times)
     answered = sum((client.answered for client in clients), Counter())
     kept = sum(len(client.kept) for client in clients)
@@ -253,10 +268,12 @@ def report(clients, took):
     shares = ", ".join(f"{name} {count}" for name, count in sorted(answered.items()))
     turns = sum(client.turns for client in clients)
     print(f"{turns} turns of five requests in {took:.1f} s: {5 * turns / took:.0f} requests/s")
-    print(f"answered by {shares}; the second was killed in the middle")
+    print(f"answered by {shares}; {'all were restarted' if rolls else 'the second was killed'} in the middle")
     print(f"p50 {at(0.5)}, p99 {at(0.99)}, longest {at(1)}; {again} sent again")
     print(f"{len(clients)} logins, and none after that; {kept} conversations kept and found")
     faults = [fault for client in clients for fault in client.faults]
+    if rolls and again:
+        faults.append(f"{again} requests were sent again")
     if faults:
         sys.exit("\n".join(faults[:20] + [f"{len(faults)} faults"]))
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time};
 use tower_layer::Layer as _;
 use tracing::{info, warn};
 use ziggurat_http::{MetricsPage, OptionalTls, Tls, connection_count};
@@ -36,9 +36,15 @@ pub(crate) async fn serve(
     let mut app = App::build(&loaded).await?;
     let configuration = loaded.value;
     let readiness = app.readiness.clone();
+    // Over HTTP, proxies need time to notice; on standard input there is one client, which is told.
+    let delay = configuration.http.as_ref();
+    let delay = delay.map(|_| configuration.limits.shutdown_delay);
     let stop = async move {
         stop.await;
         readiness.stop();
+        if let Some(delay) = delay.filter(|delay| !delay.is_zero()) {
+            time::sleep(delay).await;
+        }
     };
     logs::log_features(&configuration);
     serve_metrics(&configuration, &mut app)?;

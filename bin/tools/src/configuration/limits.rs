@@ -1,6 +1,6 @@
 //! Limits for clients. The older implementation does not have these keys.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use ziggurat_accounts as accounts;
 use ziggurat_query_api::QueryLimits;
@@ -25,6 +25,8 @@ pub(crate) struct Limits {
     pub(crate) body_timeout: Duration,
     /// Time for requests in flight when the server stops.
     pub(crate) shutdown_grace: Duration,
+    /// Time for which `/ready` reports the end before connections are refused.
+    pub(crate) shutdown_delay: Duration,
     /// Maximum size of the rows in one result, in bytes.
     pub(crate) max_result_bytes: u64,
     /// Maximum number of rows of a query over HTTP.
@@ -47,15 +49,16 @@ impl Limits {
         let query = QueryLimits::default();
         let count = |key: &str, most, usual| file.key(key).whole(1..=most).unwrap_or(usual);
         let bytes = |key: &str, usual| file.key(key).whole(1024..=MAX_BODY).unwrap_or(usual);
-        let time = |key: &str, least: Duration, usual: u64, problem| {
+        let time = |key: &str, range: RangeInclusive<Duration>, usual: u64, problem| {
             let value = file.key(key);
             let time = value.time().unwrap_or(Duration::from_secs(usual));
-            value.check((least..=Duration::from_hours(1)).contains(&time), problem);
+            value.check(range.contains(&time), problem);
             time
         };
+        let hour = Duration::from_hours(1);
         let some_time = |key: &str, usual| {
             let problem = "must be more than 0 and at most an hour";
-            time(key, Duration::from_nanos(1), usual, problem)
+            time(key, Duration::from_nanos(1)..=hour, usual, problem)
         };
         Self {
             max_connections: count("max_connections", 1_000_000, 1024),
@@ -65,9 +68,15 @@ impl Limits {
             body_timeout: some_time("body_timeout", 30),
             shutdown_grace: time(
                 "shutdown_grace",
-                Duration::ZERO,
+                Duration::ZERO..=hour,
                 10,
                 "must be at most an hour",
+            ),
+            shutdown_delay: time(
+                "shutdown_delay",
+                Duration::ZERO..=Duration::from_mins(1),
+                0,
+                "must be at most a minute",
             ),
             max_result_bytes: bytes("max_result_bytes", 4 << 20),
             max_rows: file

@@ -67,6 +67,7 @@ const SHOWN: &[(&str, Read)] = &[
     ("limits.header_timeout", |c| time(c.limits.header_timeout)),
     ("limits.body_timeout", |c| time(c.limits.body_timeout)),
     ("limits.shutdown_grace", |c| time(c.limits.shutdown_grace)),
+    ("limits.shutdown_delay", |c| time(c.limits.shutdown_delay)),
     ("limits.max_result_bytes", |c| json!(c.limits.max_result_bytes)),
     ("limits.max_rows", |c| json!(c.limits.max_rows)),
     ("limits.max_export_rows", |c| json!(c.limits.max_export_rows)),

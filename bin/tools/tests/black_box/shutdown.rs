@@ -81,6 +81,32 @@ fn a_request_in_flight_is_answered_before_the_end() {
 }
 
 #[test]
+fn a_server_that_delays_its_end_says_so_and_answers_meanwhile() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    home.configure(&format!(
+        "limits: {{shutdown_delay: 2s}}\ndatabases:\n{}",
+        postgres.entry("main")
+    ));
+    let (mut program, client) = home.serve(&["-no-auth"]);
+    let asked = Instant::now();
+    program.signal(Signal::TERM);
+    until("it reports its end", || client.get("/ready").status == 503);
+    assert_eq!(client.get("/ready").json()["status"], "stopping");
+    assert!(
+        client
+            .query("SELECT 'still here' AS how")
+            .contains("still here")
+    );
+    assert_eq!(program.ended().code(), Some(0), "{}", program.log());
+    assert!(
+        asked.elapsed() >= Duration::from_secs(2),
+        "{:?}",
+        asked.elapsed()
+    );
+}
+
+#[test]
 fn a_request_that_takes_longer_than_the_grace_period_is_cancelled_with_an_error() {
     let postgres = Postgres::new();
     let home = Home::new();

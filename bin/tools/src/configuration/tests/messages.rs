@@ -223,6 +223,10 @@ fn each_error_of_limits_has_its_message() {
             "limits.shutdown_grace: must be at most an hour",
         ),
         (
+            "limits: {shutdown_delay: 61s}",
+            "limits.shutdown_delay: must be at most a minute",
+        ),
+        (
             "http: {auth: {min_password_length: 73}}",
             "http.auth.min_password_length: must be between 1 and 72",
         ),
