@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{cargo, root};
 
 /// Programs of others that the README uses.
-const OTHERS: [&str; 2] = ["createdb", "curl"];
+const OTHERS: [&str; 4] = ["apt", "createdb", "curl", "docker"];
 
 /// The programs, each with the file of its flags.
 const PROGRAMS: [(&str, &str); 3] = [

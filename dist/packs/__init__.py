@@ -1,0 +1,1 @@
+"""Packages of the programs: builds, their contents, and formats."""

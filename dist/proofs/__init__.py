@@ -1,0 +1,1 @@
+"""Proofs about the packages in dist/out."""
