@@ -18,7 +18,7 @@ def inside(target: Target) -> list[Entry]:
     entries = [*contents.licences(), text("README.md", (ROOT / "dist/templates/archive.md").read_text())]
     for each in PROGRAMS:
         entries.append(program(f"bin/{each.name}", build.program(each)))
-        entries += [moved("man/man1", page) for page in contents.manuals(each)]
+        entries += [moved("man", page) for page in contents.manuals(each)]
         for shell in contents.SHELLS:
             path = f"completions/{shell}/{contents.file_of_completion(shell, each)}"
             entries.append(text(path, contents.completion(each, shell)))

@@ -22,10 +22,10 @@ def file_of_completion(shell: str, program: Program) -> str:
 def manuals(program: Program) -> tuple[Entry, ...]:
     """Returns the manual pages of a program, as it prints them."""
     if program is not CLI:
-        return (text(f"{program.name}.1", _printed(program, "-man")),)
+        return (text(f"man8/{program.name}.8", _printed(program, "-man")),)
     with tempfile.TemporaryDirectory() as folder:
         _printed(program, "man", "--dir", folder)
-        return tuple(text(path.name, path.read_text()) for path in sorted(pathlib.Path(folder).iterdir()))
+        return tuple(text(f"man1/{path.name}", path.read_text()) for path in sorted(pathlib.Path(folder).iterdir()))
 
 
 @functools.cache

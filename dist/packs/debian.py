@@ -1,8 +1,10 @@
 """Debian packages: one for each program."""
+import email.utils
 import pathlib
 import shutil
 import subprocess
 import tempfile
+import textwrap
 
 from packs import builds, contents, templates
 from packs.project import CLI, OUT, PROGRAMS, ROOT, Missing, Program, Target, epoch, names, version
@@ -57,7 +59,7 @@ def installed(each: Program, target: Target) -> list[Entry]:
 def shared(each: Program) -> list[Entry]:
     """Returns manuals, completions, and the unit with its account and folders."""
     entries = [
-        Entry(f"usr/share/man/man1/{page.path}.gz", gz(page.content or b"")) for page in contents.manuals(each)
+        Entry(f"usr/share/man/{page.path}.gz", gz(page.content or b"")) for page in contents.manuals(each)
     ]
     for shell, place in COMPLETIONS.items():
         path = f"{place}/{contents.file_of_completion(shell, each)}"
@@ -79,12 +81,18 @@ def unit(each: Program) -> str:
 
 def documents(each: Program) -> list[Entry]:
     """Returns the files below /usr/share/doc."""
-    place = f"usr/share/doc/{names()['programs'][each.name]['debian']}"
-    entries = [text(f"{place}/copyright", filled("copyright", each))]
+    package = names()["programs"][each.name]["debian"]
+    place = f"usr/share/doc/{package}"
+    date = email.utils.formatdate(epoch())
+    entries = [
+        text(f"{place}/copyright", filled("copyright", each)),
+        Entry(f"{place}/changelog.gz", gz(filled("changelog", each, date=date).encode())),
+        Entry(f"{place}/CHANGELOG.md.gz", gz((ROOT / "CHANGELOG.md").read_bytes())),
+        text(f"usr/share/lintian/overrides/{package}", filled("overrides", each)),
+    ]
     for licence in contents.licences():
         if licence.path == "THIRD-PARTY":
             entries.append(Entry(f"{place}/THIRD-PARTY.gz", gz(licence.content or b"")))
-    entries.append(Entry(f"{place}/changelog.gz", gz((ROOT / "CHANGELOG.md").read_bytes())))
     entries += [Entry(f"{place}/examples/{example.path}", example.content) for example in contents.examples(each)]
     return entries
 
@@ -106,8 +114,9 @@ def filled(template: str, each: Program, **more: str) -> str:
     more |= {
         "package": names()["programs"][each.name]["debian"],
         "glibc": builds.GLIBC,
-        "summary": line[0].lower() + line[1:],
-        "description": f"{line}. The manual is at {names()['project']['manual']}.",
+        # Without an article, as Debian has it.
+        "summary": line.removeprefix("An ").removeprefix("A ").removeprefix("The "),
+        "description": "\n ".join(textwrap.wrap(f"{line}. The manual is at {names()['project']['manual']}.", 75)),
         "mit": indented((ROOT / "LICENSE-MIT").read_text()),
     }
     return templates.filled(f"debian/{template}", each, **more)

@@ -10,7 +10,8 @@ const USAGE: &str = "Usage: ";
 /// Line before the examples.
 const EXAMPLES: &str = "Examples:";
 
-/// Returns the manual page of a program.
+/// Returns the manual page of a server, such as `ziggurat-platform(8)`; `ziggurat-platform(1)` is the
+/// page of the command `ziggurat platform`.
 pub(super) fn page(reference: &Reference) -> String {
     let Reference {
         program,
@@ -21,7 +22,7 @@ pub(super) fn page(reference: &Reference) -> String {
     } = reference;
     let name = roff(program);
     let mut text = format!(
-        ".TH \"{}\" 1 \"\" \"{name} {version}\" \"Ziggurat\"\n.SH NAME\n{name} \\- {}\n.SH SYNOPSIS\n",
+        ".TH \"{}\" 8 \"\" \"{name} {version}\" \"Ziggurat\"\n.SH NAME\n{name} \\- {}\n.SH SYNOPSIS\n",
         name.to_uppercase(),
         roff(summary)
     );

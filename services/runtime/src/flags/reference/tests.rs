@@ -84,7 +84,7 @@ fn the_scripts_of_other_shells_name_each_flag_with_its_help() {
 fn the_manual_page_has_each_flag_and_keeps_the_lines_of_examples() {
     let page = reference().manual();
     for part in [
-        ".TH \"READS\\-IT\" 1 \"\" \"reads\\-it 1.2.3\" \"Ziggurat\"\n",
+        ".TH \"READS\\-IT\" 8 \"\" \"reads\\-it 1.2.3\" \"Ziggurat\"\n",
         "reads\\-it \\- a program that reads\n",
         ".SH SYNOPSIS\n.B reads [flags] [command]\n",
         ".nf\n.RS 4\nreads \\-config a\n.RE\n.fi\n",
