@@ -8,8 +8,7 @@ from packs.templates import summary
 from packs.tree import Entry, program, text, zipped
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-URL = "URL of the database, such as postgres://reader@db.example.com/shop"
-URL_WITH_PASSWORD = f"{URL}. A password in it is kept as a secret."
+URL = "URL of the database, such as postgres://reader@db.example.com/shop. A password in it is kept as a secret."
 WRITES = "Let transactions write. Off, every statement is read-only."
 
 
@@ -65,7 +64,7 @@ def manifest(target: Target) -> dict:
         "compatibility": {"platforms": ["linux" if target.is_linux else "darwin"]},
         "user_config": {
             "database_url": {
-                "type": "string", "title": "Database", "description": URL_WITH_PASSWORD,
+                "type": "string", "title": "Database", "description": URL,
                 "required": True, "sensitive": True,
             },
             "allow_writes": {"type": "boolean", "title": "Writes", "description": WRITES, "default": False},
@@ -104,6 +103,6 @@ def entry(targets: list[Target]) -> dict:
 
 def settings() -> dict:
     """Returns the variables that a client sets."""
-    url = {"name": "DATABASE_URL", "description": URL_WITH_PASSWORD, "isRequired": True, "isSecret": True}
+    url = {"name": "DATABASE_URL", "description": URL, "isRequired": True, "isSecret": True}
     writes = {"name": "ZIGGURAT_DB_ALLOW_WRITES", "description": WRITES, "format": "boolean", "default": "false"}
     return {"environmentVariables": [url, writes]}

@@ -33,8 +33,11 @@ def folder(path: str, mode: int = 0o755, owner: int = 0) -> Entry:
 
 
 def complete(entries: list[Entry]) -> list[Entry]:
-    """Sorts entries, and adds the folders that they are in."""
-    found = {entry.path: entry for entry in entries}
+    """Sorts entries, and adds the folders that they are in. Two entries of one path are an error."""
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        if found.setdefault(entry.path, entry) is not entry:
+            raise ValueError(f"two files of a package are called {entry.path}")
     for entry in entries:
         parts = entry.path.split("/")[:-1]
         for count in range(1, len(parts) + 1):
