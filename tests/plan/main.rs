@@ -46,6 +46,7 @@ const LEVELS: [&[&str]; 10] = [
     &[
         "services/accounts",
         "services/calls",
+        "services/doctor",
         "services/ingest",
         "services/mcp",
         "services/sync",

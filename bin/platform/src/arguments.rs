@@ -8,6 +8,10 @@ mod commands;
 use std::ffi::OsString;
 
 use thiserror::Error;
+use ziggurat_doctor::{
+    Options,
+    flags::{DOCTOR, HEALTHCHECK, InvalidTimeout, JSON, STRICT, TIMEOUT},
+};
 use ziggurat_runtime::flags::{
     self, Described, Flag, Flags, Reference, Refusal as FlagRefusal, Words,
 };
@@ -38,6 +42,8 @@ pub(crate) enum Refusal {
     },
     #[error("{command} needs {what}")]
     Missing { command: &'static str, what: String },
+    #[error(transparent)]
+    Timeout(#[from] InvalidTimeout),
     #[error("unknown command: {0}")]
     NoCommand(String),
 }
@@ -55,28 +61,19 @@ impl Arguments {
         let (flags, words) = flags::parse(words, &known, Words::Anywhere)?;
         let words: Result<Vec<_>, _> = words.into_iter().map(flags::text).collect();
         let words = words?;
-        for (name, task) in [
-            ("help", Task::Help),
-            ("h", Task::Help),
-            ("version", Task::Version),
-            ("man", Task::Manual),
-            ("openapi", Task::Describe),
-            ("check-config", Task::Check),
-        ] {
-            if flags.has(name) {
-                // A request for help is answered even if the rest is invalid.
-                return Ok(Self {
-                    task,
-                    about: None,
-                    flags,
-                });
-            }
-        }
-        if let Some(shell) = flags.shell()? {
+        if let Some(task) = task_of_flags(&flags)? {
+            // A request for help is answered even if the rest is invalid.
             return Ok(Self {
-                task: Task::Completion(shell),
+                task,
                 about: None,
                 flags,
+            });
+        }
+        let details = [JSON, STRICT, TIMEOUT];
+        if let Some(detail) = details.iter().find(|flag| flags.is_given(flag.name)) {
+            return Err(Refusal::NotHere {
+                flag: detail.name,
+                command: "a command other than -doctor",
             });
         }
         let (command, rest) = Command::of(&words)?;
@@ -112,6 +109,29 @@ impl Arguments {
             flags,
         })
     }
+}
+
+/// Returns the task of a flag that stands for a command.
+fn task_of_flags(flags: &Flags) -> Result<Option<Task>, Refusal> {
+    let is_ready = flags.text(HEALTHCHECK.name) == Some("ready");
+    let path = if is_ready { "/ready" } else { "/health" };
+    let tasks = [
+        ("help", Task::Help),
+        ("h", Task::Help),
+        ("version", Task::Version),
+        ("man", Task::Manual),
+        ("openapi", Task::Describe),
+        ("check-config", Task::Check),
+        (HEALTHCHECK.name, Task::AskHealth(path)),
+    ];
+    let task = tasks.into_iter().find(|(name, _)| flags.has(name));
+    if let Some((_, task)) = task {
+        return Ok(Some(task));
+    }
+    if flags.has(DOCTOR.name) {
+        return Ok(Some(Task::Examine(Options::of_flags(flags)?)));
+    }
+    Ok(flags.shell()?.map(Task::Completion))
 }
 
 // === impl Refusal ===

@@ -7,6 +7,7 @@
 mod admin;
 mod arguments;
 mod configuration;
+mod doctor;
 mod logs;
 mod observation;
 mod services;
@@ -56,6 +57,11 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
         Task::Completion(shell) => print(&arguments::reference().completion(shell)),
         Task::Describe => print(ziggurat_openapi::PLATFORM),
         Task::Check => check(&arguments),
+        Task::Examine(options) => match doctor::run(&arguments.flags, &options) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Task::AskHealth(path) => doctor::ask_health(&arguments.flags, path),
         _ => act(&arguments, listening),
     };
     match outcome {

@@ -7,7 +7,7 @@ use axum::{Router, routing::get};
 use http::Request;
 use tower::ServiceBuilder;
 use ziggurat_account_service::{self as platform, ErrorFormat, Options, Store, Tokens};
-use ziggurat_http::{Absent, Edge, Readiness, body_budget};
+use ziggurat_http::{Absent, Edge, Readiness, body_budget, health};
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed},
     body_limit::BodyLimitLayer,
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Paths of probes, allowed for any host and without a token.
-const PROBES: [&str; 1] = ["/ready"];
+const PROBES: [&str; 2] = ["/health", "/ready"];
 
 /// Builds the layers around the service.
 ///
@@ -101,8 +101,11 @@ fn routes(
     options.clock = clock.clone();
     options.document = ziggurat_openapi::PLATFORM;
     options.tracer = observation.tracer.clone();
-    let [ready] = PROBES;
-    let service = platform::service(store, tokens, &options).route(ready, get(readiness));
+    let [alive, ready] = PROBES;
+    let version = env!("CARGO_PKG_VERSION");
+    let service = platform::service(store, tokens, &options)
+        .route(alive, get(health("ziggurat-platform", version)))
+        .route(ready, get(readiness));
     #[cfg(feature = "test-support")]
     if configuration.tests.are_hooked {
         return platform::Hooks::new(clock.clone()).on(service);

@@ -6,6 +6,10 @@
 use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use ziggurat_audit::Verification;
+use ziggurat_doctor::{
+    Options,
+    flags::{DOCTOR, HEALTHCHECK, JSON, STRICT, TIMEOUT},
+};
 use ziggurat_runtime::flags::{self, Described, Flag, Flags, Reference, Refusal, Shell, Words};
 use ziggurat_tokens::{Claims, TokenCommand, TokenOptions};
 
@@ -31,6 +35,11 @@ const FLAGS: &[Flag] = &[
         "check-config",
         "print every problem of the configuration, and exit",
     ),
+    DOCTOR,
+    JSON,
+    STRICT,
+    TIMEOUT,
+    HEALTHCHECK,
     Flag::switch("add-token", "create an API token, and exit"),
     Flag::text(
         "token-note",
@@ -133,6 +142,12 @@ pub(crate) enum Command {
     Completion(Shell),
     Describe,
     Check,
+    /// Checks the installation, and prints what to do about each finding.
+    Examine(Options),
+    /// Asks the running server whether it runs, or whether it is ready.
+    AskHealth {
+        is_ready: bool,
+    },
     /// Verifies files of an audit trail.
     VerifyAudit(Verification),
     /// Creates, lists or removes API tokens.
@@ -190,6 +205,7 @@ impl Arguments {
         let command = commands.into_iter().find(|(name, _)| flags.has(name));
         let command = command.map(|(_, command)| command);
         let command = command.or(flags.shell()?.map(Command::Completion));
+        let command = command.or(examination(&flags)?);
         let tokens = tokens(&flags)?;
         let verify = verify_audit(&flags, rest)?;
         Ok(Self {
@@ -258,6 +274,22 @@ pub(crate) fn number<N: FromStr + PartialOrd>(
     let number = text.parse().ok().filter(|number| range.contains(number));
     let refusal = || Refusal::Leftover(format!("{text} (-{name} is {expected})"));
     number.ok_or_else(refusal).map(Some)
+}
+
+/// Returns the command that checks the installation, or asks the running server.
+fn examination(flags: &Flags) -> Result<Option<Command>, Refusal> {
+    if flags.has(DOCTOR.name) {
+        let options = Options::of_flags(flags);
+        let options = options.map_err(|error| Refusal::Leftover(error.to_string()))?;
+        return Ok(Some(Command::Examine(options)));
+    }
+    let details = [JSON, STRICT, TIMEOUT];
+    if let Some(detail) = details.iter().find(|flag| flags.is_given(flag.name)) {
+        return Err(Refusal::Leftover(format!("-{}", detail.name)));
+    }
+    let is_ready = flags.text(HEALTHCHECK.name) == Some("ready");
+    let asks = flags.has(HEALTHCHECK.name);
+    Ok(asks.then_some(Command::AskHealth { is_ready }))
 }
 
 /// Returns the command about API tokens, if one is given.

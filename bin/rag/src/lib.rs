@@ -11,6 +11,7 @@ mod authentication;
 mod clients;
 mod commands;
 mod configuration;
+mod doctor;
 mod eval;
 mod ingest;
 mod logs;
@@ -78,6 +79,8 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
         Command::Completion(shell) => print(&arguments::reference().completion(shell)),
         Command::Describe => print(DOCUMENT),
         Command::Check => check(config),
+        Command::Examine(options) => doctor::run(config, &options),
+        Command::AskHealth { is_ready } => commands::ended(doctor::ask_health(config, is_ready)),
         Command::VerifyAudit(verification) => {
             let verified = verification.run().context("-audit-key-file");
             verified.unwrap_or_else(|error| {

@@ -6,6 +6,7 @@
 mod caller;
 mod command;
 mod flags;
+mod setup;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -22,6 +23,7 @@ use self::flags::{GROUPS, HELP};
 pub(crate) use self::{
     caller::CallerName,
     command::{BuildOptions, CheckOptions, Command, Given},
+    setup::{Admission, Asked, ClientName, Expected, TransportKind},
     usage::{reference, render as usage},
 };
 
@@ -113,7 +115,7 @@ impl Refusal {
     }
 
     /// Error for a value that a flag does not take.
-    fn value(value: &str, flag: &str, expected: &str) -> Self {
+    fn value(value: &str, flag: &str, expected: impl fmt::Display) -> Self {
         Self::usage(format!(
             "invalid value '{value}' for '{flag}': expected {expected}"
         ))
@@ -177,7 +179,7 @@ impl fmt::Display for Refusal {
 }
 
 /// Returns all flags.
-fn known() -> Vec<&'static [Flag]> {
+pub(crate) fn known() -> Vec<&'static [Flag]> {
     let groups = GROUPS.iter().map(|(_, flags)| *flags);
     groups.chain([HELP]).collect()
 }

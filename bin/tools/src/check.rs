@@ -1,6 +1,7 @@
 //! The command `-check-config`: the problems of a configuration, and what a caller would see.
 
-mod connections;
+pub(crate) mod connections;
+pub(crate) mod doctor;
 mod identity;
 mod view;
 
@@ -25,7 +26,7 @@ use crate::{
 };
 
 /// Time for connections to PostgreSQL to close cleanly.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Results of a check.
 #[derive(Default)]

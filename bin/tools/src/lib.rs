@@ -21,6 +21,7 @@ mod providers;
 mod reload;
 mod requests;
 mod serving;
+mod setup;
 mod stack;
 mod state;
 
@@ -36,7 +37,7 @@ use ziggurat_runtime::{
 
 use crate::{
     admin::AdminContext,
-    arguments::{Arguments, Command, Overrides},
+    arguments::{Arguments, ClientName, Command, Overrides},
     configuration::{
         ConfigSources, Configuration, FileError, LoadError, Loaded,
         start::{CUSTOM_DEFINITIONS, definition_problems},
@@ -78,6 +79,10 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
         Command::Completion(shell) => print(&arguments::reference().completion(shell)),
         Command::Version => print(&format!("{} {}\n", interface::NAME, interface::VERSION)),
         Command::Check(options) => return check::run(&arguments.overrides, &options),
+        Command::Examine(options) => return check::doctor::run(&arguments.overrides, &options),
+        Command::Init(asked) => return setup::init::run(asked),
+        Command::PrintClient(client) => print_client(client, &arguments.overrides),
+        Command::AskHealth(path) => check::doctor::ask_health(&arguments.overrides, path),
         Command::VerifyAudit(verification) => match verification.run() {
             Ok(code) => return code,
             Err(error) => Err(error).context("-audit-key-file"),
@@ -93,6 +98,11 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn print_client(client: ClientName, overrides: &Overrides) -> anyhow::Result<()> {
+    let loaded = Configuration::load(overrides, &ConfigSources::of_process())?;
+    print(&setup::clients::text(client, overrides, &loaded)?)
 }
 
 /// Formats an error as lines, one for each problem of a configuration.

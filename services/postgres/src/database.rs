@@ -24,7 +24,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, io, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+use std::{fmt, io, net::IpAddr, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use secrecy::SecretString;
 use thiserror::Error;
@@ -409,6 +409,18 @@ impl Database {
     pub fn query_timeout(&self) -> Option<Duration> {
         let timeout = self.settings.query_timeout;
         (!timeout.is_zero()).then_some(timeout)
+    }
+
+    /// Returns whether no network is between this server and the database.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let hosts = self.settings.all_hosts();
+        hosts.iter().all(|host| {
+            let address: Option<IpAddr> = host.name.trim_matches(['[', ']']).parse().ok();
+            host.is_socket()
+                || host.name == "localhost"
+                || address.is_some_and(|address| address.is_loopback())
+        })
     }
 
     /// Returns whether the other one has the same settings, and the files that they name have the

@@ -140,6 +140,13 @@ impl Postgres {
         role
     }
 
+    /// Returns the name of a role that the caller makes; dropped with this value.
+    pub fn future_role(&mut self) -> String {
+        let role = format!("{}_{}", self.name(), self.roles.len());
+        self.roles.push(role.clone());
+        role
+    }
+
     /// An entry for the list of databases, for a role made by [`role`](Self::role).
     pub fn entry_as(&self, name: &str, role: &str) -> String {
         format!(
@@ -213,7 +220,12 @@ impl fmt::Debug for Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         for role in mem::take(&mut self.roles) {
-            self.run(&format!("DROP OWNED BY \"{role}\"; DROP ROLE \"{role}\""));
+            if self.count(&format!(
+                "SELECT count(*) FROM pg_roles WHERE rolname = '{role}'"
+            )) > 0
+            {
+                self.run(&format!("DROP OWNED BY \"{role}\"; DROP ROLE \"{role}\""));
+            }
         }
     }
 }

@@ -1,5 +1,9 @@
 //! Commands and flags.
 
+use ziggurat_doctor::{
+    Options,
+    flags::{DOCTOR, HEALTHCHECK, JSON, STRICT, TIMEOUT},
+};
 use ziggurat_runtime::flags::{self, Flag, Shell};
 
 use crate::arguments::Refusal;
@@ -12,6 +16,9 @@ pub(crate) enum Task {
     Manual,
     Completion(Shell),
     Check,
+    Examine(Options),
+    /// Ask the running server at this path.
+    AskHealth(&'static str),
     Describe,
     Serve,
     Init,
@@ -78,6 +85,11 @@ pub(super) const GLOBAL: &[Flag] = &[
         "check-config",
         "print every problem of the configuration, and exit",
     ),
+    DOCTOR,
+    JSON,
+    STRICT,
+    TIMEOUT,
+    HEALTHCHECK,
     #[cfg(feature = "test-support")]
     Flag::switch(
         "test-hooks",

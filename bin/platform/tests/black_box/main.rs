@@ -1,6 +1,7 @@
 //! Black-box tests of the program.
 
 mod commands;
+mod doctor;
 mod first;
 mod guards;
 mod serving;

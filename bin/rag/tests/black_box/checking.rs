@@ -1,5 +1,7 @@
 //! Problems of a configuration, and missing keys of providers.
 
+mod doctor;
+
 use ziggurat_black_box::Postgres;
 
 use crate::support::{Home, database, nowhere, server};

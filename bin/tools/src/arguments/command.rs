@@ -4,18 +4,26 @@ use std::path::PathBuf;
 
 use secrecy::SecretString;
 use ziggurat_audit::Verification;
+use ziggurat_doctor as doctor;
 use ziggurat_runtime::flags::{Flags, Shell};
 use ziggurat_tokens::{ClaimError, Claims, NewClaims, TokenCommand, TokenOptions};
 
-use crate::arguments::{CallerName, Refusal};
+use crate::arguments::{
+    CallerName, Refusal,
+    setup::{Asked, ClientName, word},
+};
 
 /// Flags that select a command, in the order of the usage.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 20] = [
     "openapi",
     "version",
     "man",
     "completion",
     "check-config",
+    "doctor",
+    "healthcheck",
+    "print-client",
+    "init",
     "add-token",
     "list-tokens",
     "remove-token",
@@ -30,9 +38,20 @@ const COMMANDS: [&str; 16] = [
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 21] = [
+const DETAILS: [(&str, &[&str]); 32] = [
     ("connect", &["check-config"]),
     ("as", &["check-config"]),
+    ("json", &["doctor"]),
+    ("strict", &["doctor"]),
+    ("timeout", &["doctor"]),
+    ("init-admin-url-file", &["init"]),
+    ("init-role", &["init"]),
+    ("init-schemas", &["init"]),
+    ("init-writes", &["init"]),
+    ("init-transport", &["init"]),
+    ("init-auth", &["init"]),
+    ("init-dir", &["init"]),
+    ("init-apply", &["init"]),
     ("output", &["list-tokens", "list-users"]),
     ("token-note", &["add-token"]),
     ("token-database", &["add-token"]),
@@ -105,6 +124,14 @@ pub(crate) enum Command {
     Completion(Shell),
     /// Print the problems of the configuration, and the view of a caller.
     Check(CheckOptions),
+    /// Check the installation, and print what to do about each finding.
+    Examine(doctor::Options),
+    /// Ask the running server at this path.
+    AskHealth(&'static str),
+    /// Print the configuration of a client.
+    PrintClient(ClientName),
+    /// Write a configuration and the statements for its role.
+    Init(Asked),
     /// Create, list or remove API tokens.
     Tokens(TokenCommand),
     /// Create an account.
@@ -161,6 +188,10 @@ impl Command {
             | Self::Manual
             | Self::Completion(_)
             | Self::Check(_)
+            | Self::Examine(_)
+            | Self::AskHealth(_)
+            | Self::PrintClient(_)
+            | Self::Init(_)
             | Self::VerifyAudit(_) => None,
         }
     }
@@ -174,7 +205,7 @@ impl Command {
 pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
     let mut asked = COMMANDS.into_iter().filter(|name| match *name {
         // An empty text counts too: a script with an empty variable must not start a server.
-        "remove-token" | "build-knowledgebase" | "verify-audit" | "completion" => {
+        "remove-token" | "build-knowledgebase" | "verify-audit" | "completion" | "print-client" => {
             flags.is_given(name)
         }
         name => flags.has(name),
@@ -213,6 +244,16 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             connects: flags.has("connect"),
             caller: caller(flags)?,
         }),
+        "doctor" => Command::Examine(doctor::Options::of_flags(flags).map_err(Refusal::usage)?),
+        "healthcheck" if flags.text(name) == Some("ready") => Command::AskHealth("/ready"),
+        "healthcheck" => Command::AskHealth("/health"),
+        "print-client" => {
+            let client = word(flags, "print-client")?;
+            Command::PrintClient(
+                client.ok_or_else(|| Refusal::usage("-print-client names no client"))?,
+            )
+        }
+        "init" => Command::Init(Asked::of_flags(flags)?),
         "build-knowledgebase" => Command::BuildKnowledgebase(BuildOptions {
             folders: flags.paths(name).collect(),
             project: flags.owned("kb-project"),

@@ -1,5 +1,6 @@
 //! All flags, in the groups of `-help`.
 
+use ziggurat_doctor::flags::{DOCTOR, HEALTHCHECK, JSON, STRICT, TIMEOUT};
 use ziggurat_runtime::flags::{Flag, Takes};
 
 /// The flags of `-help` itself.
@@ -177,6 +178,63 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "caller",
                 "With -check-config: print what a caller would see: token:ID, user:NAME, \
                  client:ID[,scope…] or local",
+            ),
+            DOCTOR,
+            JSON,
+            STRICT,
+            TIMEOUT,
+            HEALTHCHECK,
+        ],
+    ),
+    (
+        "Setting up (the server does not start)",
+        &[
+            Flag::switch(
+                "init",
+                "Write ziggurat-tools.yaml and role.sql, which makes a role that only reads; asks for \
+                 what the flags below do not say",
+            ),
+            Flag::path(
+                "init-admin-url-file",
+                "file",
+                "With -init: a file with the connection URL of an administrator of the database, used \
+                 once and not written",
+            ),
+            Flag::text(
+                "init-role",
+                "name",
+                "With -init: the role to connect as (a terminal offers ziggurat_reader)",
+            ),
+            Flag::text(
+                "init-schemas",
+                "names",
+                "With -init: the schemas it reads, with commas (a terminal offers public)",
+            ),
+            Flag::switch(
+                "init-writes",
+                "With -init: the role may change data; -init-writes=false says that it may not",
+            ),
+            Flag::text(
+                "init-transport",
+                "which",
+                "With -init: stdio, where a client starts the server, or http",
+            ),
+            Flag::text(
+                "init-auth",
+                "which",
+                "With -init: tokens, or none for all callers on this machine",
+            ),
+            Flag::path(
+                "init-dir",
+                "folder",
+                "With -init: the folder of the files (default: this one)",
+            ),
+            Flag::switch("init-apply", "With -init: run role.sql without a question"),
+            Flag::text(
+                "print-client",
+                "client",
+                "Print what a client needs to reach this server: claude-desktop, claude-code, cursor, \
+                 vscode, codex, claude-ai or chatgpt",
             ),
         ],
     ),

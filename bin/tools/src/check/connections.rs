@@ -19,10 +19,17 @@ use crate::{
 /// Time limit of each connection. A database has a shorter one.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Connections that are tried, all at once. The outcome is the place of the connection, and a sentence
-/// about a failure.
+/// Connections that are tried, all at once.
 #[derive(Default)]
-struct Attempts(JoinSet<(usize, Option<String>)>);
+struct Attempts(JoinSet<(usize, Attempt)>);
+
+/// Connection that was tried.
+pub(crate) struct Attempt {
+    /// The place of the connection in the configuration, or the database.
+    pub(crate) what: String,
+    /// The cause of a failure.
+    pub(crate) failure: Option<anyhow::Error>,
+}
 
 /// Tries all connections, and returns a sentence about each one that fails.
 pub(super) async fn problems(configuration: &Configuration, pools: &Pools) -> Vec<String> {
@@ -46,19 +53,17 @@ pub(super) async fn problems(configuration: &Configuration, pools: &Pools) -> Ve
             lease.map(drop).map_err(|error| anyhow!(error.cause()))
         });
     }
-    if let Some(trusted) = configuration.auth.issuer.clone() {
-        attempts.add("http.auth.issuer".to_owned(), async move {
-            let issuer = Issuer::new(trusted.settings()?, |_| {})?;
-            Ok(issuer.check().await?)
-        });
-    }
-    attempts.add_providers(configuration);
-    let mut outcomes = attempts.0.join_all().await;
-    outcomes.sort_unstable();
-    outcomes
-        .into_iter()
-        .filter_map(|(_, problem)| problem)
-        .collect()
+    attempts.add_others(configuration);
+    let failed = attempts.outcomes().await.into_iter();
+    let sentence = |Attempt { what, failure }| Some(format!("{what}: {:#}", failure?));
+    failed.filter_map(sentence).collect()
+}
+
+/// Tries the issuer and the providers of models.
+pub(crate) async fn others(configuration: &Configuration) -> Vec<Attempt> {
+    let mut attempts = Attempts::default();
+    attempts.add_others(configuration);
+    attempts.outcomes().await
 }
 
 // === impl Attempts ===
@@ -73,9 +78,26 @@ impl Attempts {
         self.0.spawn(async move {
             let outcome = time::timeout(TIMEOUT, attempt).await;
             let outcome = outcome.context("no answer in time").flatten();
-            let problem = outcome.err().map(|error| format!("{what}: {error:#}"));
-            (place, problem)
+            let failure = outcome.err();
+            (place, Attempt { what, failure })
         });
+    }
+
+    /// Returns the outcomes in the order of the attempts.
+    async fn outcomes(self) -> Vec<Attempt> {
+        let mut outcomes = self.0.join_all().await;
+        outcomes.sort_unstable_by_key(|(place, _)| *place);
+        outcomes.into_iter().map(|(_, attempt)| attempt).collect()
+    }
+
+    fn add_others(&mut self, configuration: &Configuration) {
+        if let Some(trusted) = configuration.auth.issuer.clone() {
+            self.add("http.auth.issuer".to_owned(), async move {
+                let issuer = Issuer::new(trusted.settings()?, |_| {})?;
+                Ok(issuer.check().await?)
+            });
+        }
+        self.add_providers(configuration);
     }
 
     fn add_providers(&mut self, configuration: &Configuration) {

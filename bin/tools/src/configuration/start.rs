@@ -119,6 +119,13 @@ impl Configuration {
         {
             problems.push(causes(&error));
         }
+        problems.extend(self.check_contents());
+        problems
+    }
+
+    /// Returns the problems of named files other than those of the HTTP server.
+    pub(crate) fn check_contents(&self) -> Vec<String> {
+        let mut problems = Vec::new();
         let trail = self.audit.as_ref().map(|audit| &audit.destination);
         if let Some(Destination::File(path)) = trail
             && let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty())

@@ -259,6 +259,12 @@ fn date(at: Timestamp) -> Node {
 // === impl UserRecord ===
 
 impl UserRecord {
+    /// Returns whether there is a password to compare others with.
+    #[must_use]
+    pub fn has_password(&self) -> bool {
+        !self.password_hash.is_empty()
+    }
+
     fn from_members(name: String, members: &Map) -> Result<Self, Unexpected> {
         let hash = members.find_text("password_hash")?;
         let id = members.find_text(ID)?.filter(|id| !id.is_empty());

@@ -191,3 +191,24 @@ fn a_timeout_of_zero_is_none() {
     });
     assert_eq!(database.expect("valid").query_timeout(), None);
 }
+
+#[test]
+fn a_database_is_local_if_no_network_is_in_between() {
+    for (host, expected) in [
+        ("localhost", true),
+        ("127.0.0.1", true),
+        ("::1", true),
+        ("/var/run/postgresql", true),
+        ("db.example", false),
+        ("10.0.0.1", false),
+    ] {
+        let settings = Settings {
+            name: "main".into(),
+            host: host.into(),
+            user: "reader".into(),
+            ..Settings::default()
+        };
+        let database = Database::try_from(settings).expect("valid");
+        assert_eq!(database.is_local(), expected, "{host}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use secrecy::ExposeSecret as _;
 use ziggurat_databases::Configured;
 use ziggurat_postgres::database::Database;
 
@@ -19,6 +20,12 @@ pub(crate) struct Entry {
 // === impl Entry ===
 
 impl Entry {
+    /// Returns whether there is a password for one of its hosts.
+    pub(crate) fn has_password(&self) -> bool {
+        let mut passwords = self.database.passwords();
+        passwords.any(|password| !password.expose_secret().is_empty())
+    }
+
     /// Returns whether both have the same database, users and passwords.
     pub(in crate::configuration) fn is_same(&self, other: &Self) -> bool {
         self.users == other.users
