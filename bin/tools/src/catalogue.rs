@@ -21,6 +21,7 @@ use ziggurat_postgres_tools::{
     custom::{DefinitionFiles, Definitions},
     database_methods as vendor, prompts,
     resources::SystemInfo,
+    server_postgres,
 };
 use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema, TableInfo};
 use ziggurat_sql_tools::{ClaimedTool, SqlTools, add_administrator_tools};
@@ -211,6 +212,11 @@ impl CatalogueBuilder {
         } else {
             resources.with_template(GlossaryInfo::new(databases.clone(), glossary.clone()))
         };
+        let resources = if stands_in(configuration, "get_schema_info") {
+            resources.with_source(server_postgres::TableSchemas::new(databases.clone()))
+        } else {
+            resources
+        };
         let prompts = own.add_prompts(prompts(builtins));
         let tools = self.tools(configuration, databases, &resources, glossary);
         let max_bytes = max_bytes(configuration);
@@ -288,6 +294,11 @@ impl CatalogueBuilder {
             .with(GenerateEmbedding::new(self.embedder.clone()))
             .with(self.knowledge.tool().with_format(format))
             .with(ReadResource::new(resources.clone()));
+        let tools = if stands_in(configuration, "query_database") {
+            tools.with(server_postgres::Query::new(databases.clone(), max_bytes))
+        } else {
+            tools
+        };
         let tools = tools.with_disabled(tools_off.iter().copied());
         match &self.accounts {
             Some(accounts) => tools.with(AuthenticateUser::new(accounts.clone())),
@@ -354,6 +365,12 @@ impl UsedAnswers for SharedAnswers {
     ) -> Pin<Box<dyn Future<Output = Result<bool, Box<dyn Error + Send + Sync>>> + Send + '_>> {
         Box::pin(async move { Ok(self.0.use_up(id, time).await?) })
     }
+}
+
+/// Returns whether a part of server-postgres is offered: not if the operator has switched off the
+/// built-in tool that does the same.
+fn stands_in(configuration: &Configuration, tool: &str) -> bool {
+    configuration.protocol.server_postgres && !configuration.builtins.tools_off.contains(&tool)
 }
 
 /// Returns the limit on the bytes of rows in an answer.

@@ -138,6 +138,8 @@ pub(crate) struct Protocol {
     pub(crate) stdio_negotiate: bool,
     /// True if rows, plans and passages are also sent as structured JSON.
     pub(crate) structured_output: bool,
+    /// True if the tool and the resources of server-postgres are offered too.
+    pub(crate) server_postgres: bool,
 }
 
 /// Checked configuration, with its path and warnings.
@@ -187,14 +189,28 @@ impl Configuration {
 }
 
 impl Protocol {
-    fn read(section: &Section<'_>, is_child: bool) -> Self {
+    fn read(file: &Section<'_>, is_child: bool) -> Self {
+        let section = file.section("mcp");
         let negotiate = section.key("stdio_negotiate").flag("negotiate");
         let structured = section.key("structured_output").boolean();
         Self {
             stdio_negotiate: negotiate.boolean().unwrap_or(is_child),
             structured_output: structured.unwrap_or(false),
+            server_postgres: compat(file),
         }
     }
+}
+
+/// Returns whether the server stands in for server-postgres.
+fn compat(file: &Section<'_>) -> bool {
+    let key = file.section("compat").key("server_postgres");
+    let key = key.var("ZIGGURAT_COMPAT_SERVER_POSTGRES").flag("compat");
+    let flag = file.flags().text("compat");
+    key.check(
+        flag.is_none_or(|server| server == "server-postgres"),
+        "needs -compat server-postgres: no other server is known",
+    );
+    key.boolean().unwrap_or(false)
 }
 
 fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
@@ -209,7 +225,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         .var("ZIGGURAT_DATA_DIR")
         .flag("data-dir");
     let places = Places::of(file.sources(), data_dir.path(), "data");
-    let (http, mcp) = (file.section("http"), file.section("mcp"));
+    let http = file.section("http");
     let limits = file.section("limits");
     let auth = http.section("auth");
     let has_auth = auth::is_enabled(&auth);
@@ -239,7 +255,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         toolsets,
         dba,
         identities: Identities::read(&file.section("identity")),
-        protocol: Protocol::read(&mcp, is_child),
+        protocol: Protocol::read(file, is_child),
         state: State::read(&file.section("state")),
         audit: ziggurat_audit::Settings::read(file).map(|trail| ziggurat_audit::Settings {
             state_folder: Some(data_folder.clone()),

@@ -5,7 +5,7 @@ use std::{borrow::Cow, error::Error, fmt};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tracing::{debug, error};
 use ziggurat_layers::{
-    json_rpc::Reply,
+    json_rpc::{self, Reply},
     reject::AuthFailed,
     sanitize::{ErrorDetail, Public, RequestId, Sanitizer},
 };
@@ -33,13 +33,15 @@ pub struct Failure {
     message: Cow<'static, str>,
     source: Option<ErrorDetail>,
     // Boxed: rare, and it would make every error larger to move.
-    http: Option<Box<HttpParts>>,
+    parts: Option<Box<ReplyParts>>,
     /// Set if the client is to read the id of the request instead of the message.
     is_internal: bool,
 }
 
 #[derive(Default)]
-struct HttpParts {
+struct ReplyParts {
+    /// The code of an error that has the text as its message.
+    code: Option<i64>,
     status: Option<StatusCode>,
     headers: HeaderMap,
     auth_failed: bool,
@@ -53,7 +55,7 @@ impl Failure {
         Self {
             message: message.into(),
             source: None,
-            http: None,
+            parts: None,
             is_internal: false,
         }
     }
@@ -83,23 +85,31 @@ impl Failure {
         self
     }
 
+    /// Sets the code of the error. The text is the message of the error then, instead of its `data`.
+    ///
+    /// With the code of an internal error the tool has reported an error of its caller.
+    pub fn with_code(mut self, code: i64) -> Self {
+        self.parts.get_or_insert_default().code = Some(code);
+        self
+    }
+
     /// Sets the status of the HTTP response.
     pub fn with_status(mut self, status: StatusCode) -> Self {
-        self.http.get_or_insert_default().status = Some(status);
+        self.parts.get_or_insert_default().status = Some(status);
         self
     }
 
     /// Adds a header to the HTTP response, without replacing others of that name.
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        let http = self.http.get_or_insert_default();
-        http.headers.append(name, value);
+        let parts = self.parts.get_or_insert_default();
+        parts.headers.append(name, value);
         self
     }
 
     /// Marks the reply with [`AuthFailed`], so that an outer rate limiter can count failed
     /// authentications.
     pub fn with_auth_failed(mut self) -> Self {
-        self.http.get_or_insert_default().auth_failed = true;
+        self.parts.get_or_insert_default().auth_failed = true;
         self
     }
 
@@ -111,6 +121,24 @@ impl Failure {
     /// Returns whether the failure is a fault of the server.
     pub(super) fn is_fault(&self) -> bool {
         self.source.is_some()
+    }
+
+    fn code(&self) -> Option<i64> {
+        self.parts.as_ref()?.code
+    }
+
+    /// Returns whether the failure is an error that the tool reports to its caller.
+    pub(super) fn is_reported(&self) -> bool {
+        self.code() == Some(json_rpc::Error::INTERNAL_ERROR) && !self.is_fault()
+    }
+
+    /// Returns the error for the client; `about` describes failures without a code.
+    pub(super) fn error(&self, about: &'static str, sanitizer: Sanitizer) -> json_rpc::Error {
+        let text = self.public(sanitizer);
+        match self.code() {
+            Some(code) => json_rpc::Error::new(code, text.into_owned()),
+            None => json_rpc::Error::new(json_rpc::Error::INTERNAL_ERROR, about).with_data(text),
+        }
     }
 
     /// Returns the text that the client may read.
@@ -142,17 +170,17 @@ impl Failure {
 
     /// Adds the status, headers and extensions of the failure to the reply.
     pub(super) fn complete<T>(self, mut reply: Reply<T>) -> Reply<T> {
-        let Some(http) = self.http else {
+        let Some(parts) = self.parts else {
             return reply;
         };
-        if let Some(status) = http.status {
+        if let Some(status) = parts.status {
             // The body was written for the client, whatever the status is.
             reply = reply.with_status(status).with_extension(Public);
         }
-        for (name, value) in &http.headers {
+        for (name, value) in &parts.headers {
             reply = reply.with_header(name.clone(), value.clone());
         }
-        if http.auth_failed {
+        if parts.auth_failed {
             reply = reply.with_extension(AuthFailed);
         }
         reply

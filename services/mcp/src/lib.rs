@@ -149,8 +149,8 @@ pub use self::{
     },
     record::LOG_TARGET,
     resource::{
-        ReadError, Resource, ResourceClosure, ResourceDescriptor, ResourceHandler, Resources,
-        Unavailable,
+        ReadError, Resource, ResourceClosure, ResourceDescriptor, ResourceHandler, ResourceSource,
+        Resources, Unavailable,
         read_resource::ReadResource,
         template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     },
@@ -420,10 +420,11 @@ impl Mcp {
         self.shared.resources.descriptors().map(|it| &*it.uri)
     }
 
-    /// Returns the URI templates of all resource templates.
+    /// Returns the URI templates of all resource templates, and the pattern of a source.
     pub fn resource_templates(&self) -> impl Iterator<Item = &str> {
         let templates = self.shared.resources.templates().iter();
-        templates.map(|it| it.descriptor.uri.as_str())
+        let templates = templates.map(|it| it.descriptor.uri.as_str());
+        templates.chain(self.shared.resources.pattern())
     }
 
     /// Returns the shared part, cloned if there are other clones.

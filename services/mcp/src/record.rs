@@ -257,11 +257,12 @@ pub(super) fn outcome(result: &Result<ToolResult, Error>) -> Option<Outcome> {
         Ok(result) => match result.content {
             Content::Streamed(_) => return None,
             Content::Questions(_) => Outcome::Asked,
-            Content::Whole(_) | Content::Blocks(_) => Outcome::Ok,
+            Content::Whole(_) | Content::Texts(_) | Content::Blocks(_) => Outcome::Ok,
         },
         Err(Error::Reported(_)) => Outcome::Reported,
         Err(Error::NotReady) => Outcome::NotReady,
         Err(Error::Failed(failure)) if failure.is_fault() => Outcome::Failed,
+        Err(Error::Failed(failure)) if failure.is_reported() => Outcome::Reported,
         Err(Error::Failed(_) | Error::MissingCapabilities(_)) => Outcome::Refused,
     })
 }
@@ -271,6 +272,7 @@ pub(super) fn text_bytes(result: &Result<ToolResult, Error>) -> u64 {
     match result {
         Ok(result) => match &result.content {
             Content::Whole(text) => text.text_len() as u64,
+            Content::Texts(texts) => texts.iter().map(|text| text.len() as u64).sum(),
             Content::Streamed(_) | Content::Questions(_) | Content::Blocks(_) => 0,
         },
         Err(Error::Reported(reported)) => reported.as_str().len() as u64,

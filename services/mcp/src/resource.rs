@@ -5,13 +5,21 @@ use std::{borrow::Cow, fmt, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 use futures_util::FutureExt as _;
 use serde::Serialize;
 
-use crate::{Caller, Error, Failure, ResourceTemplate, SetupError, sorted_list::SortedList};
+use crate::{
+    Caller, EntryKind, Error, Failure, ResourceTemplate, SetupError, sorted_list::SortedList,
+};
 
 mod closure;
 pub(crate) mod read_resource;
+mod source;
 pub(crate) mod template;
 
-pub use self::closure::{Resource, ResourceClosure};
+use self::source::AnySource;
+pub(crate) use self::source::ListFuture;
+pub use self::{
+    closure::{Resource, ResourceClosure},
+    source::ResourceSource,
+};
 
 /// A resource as a type, for one that has a state; see [`Resource`] for closures.
 ///
@@ -78,8 +86,9 @@ pub struct Unavailable {
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Resources {
-    resources: Arc<SortedList<Resource>>,
+    entries: Arc<SortedList<Resource>>,
     templates: Arc<Vec<ResourceTemplate>>,
+    source: Option<Arc<dyn AnySource>>,
 }
 
 /// Content of a resource.
@@ -256,7 +265,7 @@ impl Resources {
     pub fn with(mut self, resource: impl Into<Resource>) -> Self {
         let resource = resource.into();
         let uri = resource.descriptor.uri.clone();
-        Arc::make_mut(&mut self.resources).insert(uri, resource);
+        Arc::make_mut(&mut self.entries).insert(uri, resource);
         self
     }
 
@@ -264,6 +273,30 @@ impl Resources {
     pub fn with_template(mut self, template: impl Into<ResourceTemplate>) -> Self {
         Arc::make_mut(&mut self.templates).push(template.into());
         self
+    }
+
+    /// Sets the source of the resources that differ from caller to caller.
+    pub fn with_source(mut self, source: impl ResourceSource) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// Starts to list the resources that a caller sees, if some differ from caller to caller.
+    pub(super) fn listed(&self, caller: &Caller) -> Option<ListFuture> {
+        let (source, caller) = (Arc::clone(self.source.as_ref()?), caller.clone());
+        let own: Vec<_> = self.descriptors().cloned().collect();
+        Some(Box::pin(async move {
+            let found = source.list(caller.clone()).await?;
+            let all = own.into_iter().chain(found);
+            Ok(all
+                .filter(|it| caller.sees(EntryKind::Resource, &it.uri))
+                .collect())
+        }))
+    }
+
+    /// Returns the pattern of the URIs that the source finds.
+    pub(super) fn pattern(&self) -> Option<&'static str> {
+        self.source.as_ref().map(|source| source.pattern())
     }
 
     /// Returns the templates, in the order they were added.
@@ -278,29 +311,32 @@ impl Resources {
         caller: Caller,
         has_templates: bool,
     ) -> Option<ReadFuture> {
-        if let Some(entry) = self.resources.find(uri) {
+        if let Some(entry) = self.entries.find(uri) {
             let descriptor = Arc::clone(&entry.descriptor);
             return Some(Arc::clone(&entry.reader).start(descriptor, caller));
         }
         let mut templates = self.templates.iter().filter(|_| has_templates);
-        let (entry, placeholders) =
-            templates.find_map(|entry| Some((entry, entry.descriptor.uri.read(uri)?)))?;
+        let found = templates.find_map(|entry| Some((entry, entry.descriptor.uri.read(uri)?)));
+        let Some((entry, placeholders)) = found else {
+            let source = Arc::clone(self.source.as_ref()?);
+            return Some(source.start(uri.to_owned(), caller));
+        };
         let template = Arc::clone(&entry.reader);
         Some(template.start(&entry.descriptor, uri.to_owned(), placeholders, caller))
     }
 
     /// Returns whether there is neither a resource nor a template.
     pub(super) fn is_empty(&self) -> bool {
-        self.templates.is_empty() && self.resources.iter().next().is_none()
+        self.source.is_none() && self.templates.is_empty() && self.entries.iter().next().is_none()
     }
 
     /// Returns all resources, by URI.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = &ResourceDescriptor> {
-        self.resources.iter().map(|entry| &*entry.descriptor)
+        self.entries.iter().map(|entry| &*entry.descriptor)
     }
 
     pub(super) fn check(&self) -> Result<(), SetupError> {
-        match self.resources.duplicate() {
+        match self.entries.duplicate() {
             Some(uri) => Err(SetupError::DuplicateResource(uri.to_owned())),
             None => Ok(()),
         }
@@ -309,6 +345,6 @@ impl Resources {
 
 impl fmt::Debug for Resources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Resources").field(&self.resources).finish()
+        f.debug_tuple("Resources").field(&self.entries).finish()
     }
 }

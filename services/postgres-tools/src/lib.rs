@@ -17,6 +17,7 @@ pub mod prompts;
 mod query_database;
 pub mod resources;
 mod search_knowledgebase;
+pub mod server_postgres;
 mod similarity_search;
 
 pub use self::{

@@ -28,6 +28,7 @@ use ziggurat_postgres::{
     statement::{Statement, Window},
 };
 
+pub(crate) use self::answer::MIN_ROW_LIMIT;
 pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
     ad_hoc_connection::{AdHocConnections, CALL_TIMEOUT, UrlRules},
@@ -40,7 +41,7 @@ use self::{
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
 
 /// Limit on the memory for large rows of all answers, as a multiple of the bytes of one answer.
-const LARGE_ANSWERS: usize = 8;
+pub(crate) const LARGE_ANSWERS: usize = 8;
 
 /// Runs a statement for its caller.
 ///
@@ -78,7 +79,7 @@ struct Arguments<'a> {
 /// A text, which is borrowed from the call unless it has escapes: it may be long.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct Words<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(crate) struct Words<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 /// The rows that a call requests, and the form of its answer.
 #[derive(Clone, Copy)]

@@ -61,6 +61,8 @@ pub struct Settings {
     pub host: String,
     /// The port.
     pub port: u16,
+    /// The same, if the operator has set it.
+    pub given_port: Option<u16>,
     /// Several hosts, tried in this order. If there are any, `host` and `port` are ignored.
     pub hosts: Vec<Host>,
     /// Requirement on the server to connect to.
@@ -233,6 +235,7 @@ impl Default for Settings {
             name: String::new(),
             host: "localhost".to_owned(),
             port: 5432,
+            given_port: None,
             hosts: Vec::new(),
             target_session_attrs: TargetSessionAttrs::Any,
             database: "postgres".to_owned(),

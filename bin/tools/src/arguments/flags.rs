@@ -41,6 +41,12 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "Negotiate the revision of the protocol over stdio, which is 2024-11-05 without it; \
                  on where a connection URL is given",
             ),
+            Flag::text(
+                "compat",
+                "server",
+                "server-postgres: also offer the tool and the resources of \
+                 @modelcontextprotocol/server-postgres [ZIGGURAT_COMPAT_SERVER_POSTGRES]",
+            ),
             Flag::switch("http", "Serve HTTP [ZIGGURAT_HTTP_ENABLED]"),
             Flag::text(
                 "addr",

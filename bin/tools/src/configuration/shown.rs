@@ -76,6 +76,7 @@ const SHOWN: &[(&str, Read)] = &[
     ("limits.max_sessions_per_user", |c| json!(c.limits.max_sessions_per_user)),
     ("mcp.stdio_negotiate", |c| json!(c.protocol.stdio_negotiate)),
     ("mcp.structured_output", |c| json!(c.protocol.structured_output)),
+    ("compat.server_postgres", |c| json!(c.protocol.server_postgres)),
     ("llm.enabled", |c| json!(c.llm.is_enabled)),
     ("llm.provider", |c| json!(c.llm.provider.name())),
     ("llm.model", |c| json!(c.llm.model)),

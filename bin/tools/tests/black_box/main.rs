@@ -52,6 +52,7 @@ mod scripts;
 mod search;
 mod search_schema;
 mod secrets;
+mod server_postgres;
 mod shutdown;
 mod sql_tools;
 mod start;

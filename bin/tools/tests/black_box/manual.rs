@@ -137,7 +137,7 @@ fn clients_that_start_the_server_need_only_the_snippet() {
         );
         seen += 1;
     }
-    assert_eq!(seen, 4);
+    assert_eq!(seen, 5);
 }
 
 #[test]

@@ -34,10 +34,16 @@ impl ReadResource {
         Self { resources }
     }
 
-    fn list(&self, caller: &Caller) -> String {
+    async fn list(&self, caller: Caller) -> Result<String, Error> {
+        let resources = match self.resources.listed(&caller) {
+            Some(listed) => listed.await.map_err(|failure| unreadable(&failure))?,
+            None => self.resources.descriptors().cloned().collect(),
+        };
         let mut list = String::from("Available Resources:\n====================\n\n");
-        let resources = self.resources.descriptors();
-        for resource in resources.filter(|it| caller.sees(EntryKind::Resource, &it.uri)) {
+        for resource in resources
+            .iter()
+            .filter(|it| caller.sees(EntryKind::Resource, &it.uri))
+        {
             write!(
                 list,
                 "URI: {}\nName: {}\nDescription: {}\nMIME Type: {}\n\n",
@@ -45,7 +51,7 @@ impl ReadResource {
             )
             .expect("a string takes all that is written");
         }
-        list
+        Ok(list)
     }
 
     async fn read(&self, uri: &str, caller: Caller) -> Result<String, Reported> {
@@ -92,7 +98,7 @@ impl ToolHandler for ReadResource {
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let arguments: Arguments = request.arguments()?;
         if arguments.list.0.unwrap_or_default() {
-            return Ok(ToolResult::text(self.list(request.caller())));
+            return Ok(ToolResult::text(self.list(request.into_caller()).await?));
         }
         let uri = arguments.uri.or_report(MISSING_URI)?;
         let text = self.read(&uri, request.into_caller()).await?;

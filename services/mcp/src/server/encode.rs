@@ -13,10 +13,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
-use ziggurat_layers::json_rpc::Error;
+use ziggurat_layers::json_rpc::{Error, Reply};
 
 use crate::{
-    Caller, Prompts, Resources, ServerInfo, Tools,
+    Caller, Failure, Prompts, ResourceDescriptor, Resources, ResultBody, ServerInfo, Tools,
     body::Ending,
     params::Params,
     protocol::{Context, Revision},
@@ -120,7 +120,7 @@ impl Encoder {
                 initialization(revision, is_negotiated, server, capabilities)
             },
             tools: [false, true].map(|may_write| lists.tools(tools, may_write)),
-            resources: lists.resources(resources),
+            resources: lists.resources(&mut resources.descriptors()),
             resource_templates: lists.resource_templates(resources),
             prompts: lists.prompts(prompts),
             list_tail: list_tail.clone(),
@@ -135,14 +135,32 @@ impl Encoder {
         &self.tools[usize::from(may_write)]
     }
 
+    /// Encodes the resources that one caller sees, on one page.
+    pub(crate) fn listing(
+        &self,
+        resources: Result<Vec<ResourceDescriptor>, Failure>,
+    ) -> Result<Reply<ResultBody>, Fault> {
+        let resources = resources.map_err(Fault::Resource)?;
+        let lists = lists::Format {
+            // Such a list has one page.
+            is_negotiated: false,
+            ..self.lists()
+        };
+        let page = lists.resources(&mut resources.iter()).page(None)?;
+        Ok(Reply::stream(ResultBody::from(page)))
+    }
+
     /// Encodes a list of tools for one caller.
     pub(crate) fn tools_of(&self, tools: &Tools, may_write: bool) -> Pages {
-        let lists = lists::Format {
+        self.lists().tools(tools, may_write)
+    }
+
+    fn lists(&self) -> lists::Format<'_> {
+        lists::Format {
             revision: self.revision,
             is_negotiated: self.is_negotiated,
             tail: &self.list_tail,
-        };
-        lists.tools(tools, may_write)
+        }
     }
 
     /// Returns the page of a list that a client requests. Without negotiation lists have one page,

@@ -18,7 +18,7 @@ use ziggurat_layers::{
 use crate::{
     Admission, Caller, DetachedCalls, End, Failure, ObservedCall, Outcome, ResultBody, Shared,
     record::{self, LogIds, Record},
-    resource::{ReadFuture, template::CompleteFuture},
+    resource::{ListFuture, ReadFuture, template::CompleteFuture},
     server::{
         encode::{Encoder, Fault},
         heartbeat::Heartbeat,
@@ -58,6 +58,8 @@ pub(crate) enum CallState {
         ids: LogIds,
         contents: ReadFuture,
     },
+    /// Listing resources that differ from caller to caller.
+    Listing(ListFuture),
     Completing(CompleteFuture),
     Answering(MethodFuture),
 }
@@ -158,6 +160,7 @@ impl ResponseFuture {
                     Err(Fault::Resource(failure))
                 }
             },
+            CallState::Listing(list) => encoder.listing(ready!(list.as_mut().poll(cx))),
             CallState::Completing(values) => {
                 Ok(encoder.completion(ready!(values.as_mut().poll(cx))))
             }

@@ -22,6 +22,32 @@ struct Modern(&'static str);
 /// Answers `svc/…`.
 struct Svc;
 
+/// Finds a resource for each of these names, or fails.
+struct Found(&'static [&'static str]);
+
+impl ResourceSource for Found {
+    fn pattern(&self) -> &'static str {
+        "found://{name}"
+    }
+
+    async fn list(&self, _: Caller) -> Result<Vec<ResourceDescriptor>, Failure> {
+        if self.0.is_empty() {
+            return Err(Failure::new("none today").with_code(-32603));
+        }
+        let names = self.0.iter();
+        let described =
+            names.map(|name| ResourceDescriptor::new(format!("found://{name}"), *name, ""));
+        Ok(described.collect())
+    }
+
+    async fn read(&self, uri: &str, _: Caller) -> Result<Option<String>, ReadError> {
+        let found = uri
+            .strip_prefix("found://")
+            .filter(|name| self.0.contains(name));
+        Ok(found.map(|name| format!("\"{name}\"")))
+    }
+}
+
 impl Access for Hiding {
     fn view(&self, _: &Caller) -> Option<Arc<dyn View>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
@@ -264,5 +290,64 @@ fn a_call_has_one_view() {
         hiding.asked.store(0, Ordering::Relaxed);
         ask_in(&mcp, None, method, &params);
         assert_eq!(hiding.asked.load(Ordering::Relaxed), 1, "{method}");
+    }
+}
+
+#[test]
+fn resources_of_a_source_are_listed_on_one_page_as_far_as_the_caller_sees_them() {
+    const MANY: [&str; 151] = {
+        let mut names = ["more"; 151];
+        names[0] = "hidden_a";
+        names[150] = "last";
+        names
+    };
+    let server = |names| {
+        let resources = Resources::new()
+            .with(Static::text("custom://seen", "Apples"))
+            .with(Static::text("custom://hidden_a", "Bread"))
+            .with_source(Found(names));
+        let tools = Tools::new().with(ReadResource::new(resources.clone()));
+        let about = ServerInfo::new("test", "0");
+        let mcp = Mcp::new(&about, tools, resources, Prompts::new()).expect("well-formed lists");
+        assert_eq!(
+            mcp.resource_templates().collect::<Vec<_>>(),
+            ["found://{name}"]
+        );
+        mcp.with_access(Hiding::default())
+    };
+    let listing = json!({"name": "read_resource", "arguments": {"list": true}});
+    let (mcp, failing) = (server(&MANY), server(&[]));
+    for revision in revisions() {
+        let list = ask_in(&mcp, revision, "resources/list", &json!({}));
+        assert!(
+            list.contains(r#"{"resources":[{"uri":"custom://seen","#),
+            "{list}"
+        );
+        assert!(
+            !list.contains("hidden") && !list.contains("nextCursor"),
+            "{list}"
+        );
+        let entry = r#"{"uri":"found://last","name":"last","mimeType":"application/json"}]"#;
+        assert!(list.contains(entry), "{list}");
+        let list = ask_in(&mcp, revision, "tools/call", &listing);
+        assert!(
+            list.contains("found://last") && !list.contains("hidden"),
+            "{list}"
+        );
+        let read = |uri: &str| ask_in(&mcp, revision, "resources/read", &json!({"uri": uri}));
+        assert!(read("found://last").contains(r#""text":"\"last\"""#));
+        for unknown in ["found://hidden_a", "found://other", "other://last"] {
+            assert!(read(unknown).contains("Resource not found"), "{unknown}");
+        }
+        let failed = ask_in(&failing, revision, "resources/list", &json!({}));
+        assert!(
+            failed.contains(r#""error":{"code":-32603,"message":"none today"}"#),
+            "{failed}"
+        );
+        let failed = ask_in(&failing, revision, "tools/call", &listing);
+        assert!(
+            failed.contains("Error reading resource: none today"),
+            "{failed}"
+        );
     }
 }

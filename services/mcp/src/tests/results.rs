@@ -316,3 +316,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn several_texts_say_in_every_revision_that_they_are_no_error() {
+    let texts =
+        |_: Value| async { Ok::<_, Error>(ToolResult::texts(["a".to_owned(), "b".to_owned()])) };
+    let tools = Tools::new().with(Tool::with_schema("texts", "Says.", Schema::new(), texts));
+    let mcp = Mcp::new(
+        &ServerInfo::new("test", "0"),
+        tools,
+        Resources::new(),
+        Prompts::new(),
+    );
+    assert_eq!(
+        ask(&mcp.expect("one tool"), "tools/call", r#"{"name":"texts"}"#),
+        r#""result":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"isError":false}"#
+    );
+}

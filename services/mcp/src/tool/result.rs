@@ -27,6 +27,8 @@ pub enum Piece {
 pub(crate) enum Content {
     Whole(Text),
     Streamed(Pieces),
+    /// Texts in a result that says that it is not an error.
+    Texts(Vec<String>),
     Blocks(Vec<Block>),
     /// Questions to the client: all members of the result.
     Questions(Value),
@@ -38,6 +40,12 @@ impl ToolResult {
     /// Makes a result from a complete text.
     pub fn text(text: impl Into<Text>) -> Self {
         Self::of(Content::Whole(text.into()))
+    }
+
+    /// Makes a result from several texts, each an item of its own, with `isError: false`. Clients of
+    /// all revisions can read it.
+    pub fn texts(texts: impl IntoIterator<Item = String>) -> Self {
+        Self::of(Content::Texts(texts.into_iter().collect()))
     }
 
     /// Makes a result from blocks of several kinds. Clients that negotiate no revision get an error

@@ -28,7 +28,7 @@ use crate::query_database::CallOptions;
 const PIECE_SIZE: usize = 32 << 10;
 
 /// A row up to this size is read even if the limit of the answer is smaller.
-const MIN_ROW_LIMIT: usize = 1 << 10;
+pub(crate) const MIN_ROW_LIMIT: usize = 1 << 10;
 
 /// An answer from this size on is sent before its last row is read.
 const STREAM_THRESHOLD: usize = 64 << 10;

@@ -38,7 +38,8 @@ impl RawDatabase {
     ) -> anyhow::Result<Settings> {
         let owned = |key: &str| self.text(key).map(str::to_owned);
         let path = |key: &str| sources.path(self.text(key).map(Into::into));
-        let port = self.number("port").unwrap_or(default.port);
+        let given_port = self.number("port");
+        let port = given_port.unwrap_or(default.port);
         let connections = |key: &str, default| self.number(key).unwrap_or(default);
         let time = |key: &str, default| match self.text(key) {
             None => Ok(default),
@@ -57,6 +58,7 @@ impl RawDatabase {
             )?,
             hosts: self.host_list(port)?,
             port,
+            given_port,
             target_session_attrs: target
                 .map_err(|error: UnknownSessionAttrs| setting("target_session_attrs", &error))?
                 .unwrap_or_default(),

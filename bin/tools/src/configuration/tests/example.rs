@@ -48,7 +48,7 @@ fn the_example_shows_the_defaults() {
 fn the_database_of_the_example_has_the_default_settings() {
     let case = Case::new().file(&with_a_database());
     assert_eq!(case.warnings(), [""; 0]);
-    let expected = Case::new().file("databases: [{name: main, user: reader}]");
+    let expected = Case::new().file("databases: [{name: main, user: reader, port: 5432}]");
     assert_eq!(
         format!("{:#?}", case.configuration().databases),
         format!("{:#?}", expected.configuration().databases)

@@ -71,6 +71,7 @@ impl Fault {
             Self::NotReady => Outcome::NotReady,
             Self::NotAdmitted(_) | Self::NotAdmittedFor { .. } => Outcome::NotAdmitted,
             Self::Tool(failure) | Self::Resource(failure) if failure.is_fault() => Outcome::Failed,
+            Self::Tool(failure) if failure.is_reported() => Outcome::Reported,
             Self::Params(_) | Self::MissingCapabilities(_) | Self::Tool(_) | Self::Resource(_) => {
                 Outcome::Refused
             }
@@ -146,6 +147,6 @@ impl Encoder {
 }
 
 fn failed(message: &'static str, failure: Failure, sanitizer: Sanitizer) -> Reply<ResultBody> {
-    let error = Error::new(Error::INTERNAL_ERROR, message).with_data(failure.public(sanitizer));
+    let error = failure.error(message, sanitizer);
     failure.complete(Reply::from(error))
 }

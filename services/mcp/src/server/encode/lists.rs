@@ -8,8 +8,8 @@ use serde::Serialize;
 use ziggurat_layers::json_rpc::Error;
 
 use crate::{
-    Annotations, EntryKind, Icon, Prompts, Resources, ToolDescriptor, Tools, View, params::invalid,
-    prompt::PromptArgument, protocol::Revision, tool::Schema,
+    Annotations, EntryKind, Icon, Prompts, ResourceDescriptor, Resources, ToolDescriptor, Tools,
+    View, params::invalid, prompt::PromptArgument, protocol::Revision, tool::Schema,
 };
 
 /// Number of entries in a page.
@@ -193,14 +193,17 @@ impl Format<'_> {
         self.pages("tools", EntryKind::Tool, entries)
     }
 
-    pub(super) fn resources(&self, resources: &Resources) -> Pages {
-        let entries = resources.descriptors().map(|resource| {
+    pub(super) fn resources(
+        &self,
+        resources: &mut dyn Iterator<Item = &ResourceDescriptor>,
+    ) -> Pages {
+        let entries = resources.map(|resource| {
             let entry = ResourceEntry {
                 uri: Some(&resource.uri),
                 uri_template: None,
                 name: &resource.name,
                 title: self.title(resource.title.as_deref()),
-                description: &resource.description,
+                description: Some(&*resource.description).filter(|text| !text.is_empty()),
                 mime_type: &resource.mime_type,
             };
             Entry::new(&resource.uri, true, &entry)
@@ -219,7 +222,7 @@ impl Format<'_> {
                 uri_template: Some(uri),
                 name: &descriptor.name,
                 title: self.title(descriptor.title.as_deref()),
-                description: &descriptor.description,
+                description: Some(&descriptor.description),
                 mime_type: &descriptor.mime_type,
             };
             Entry::new(uri, true, &entry)
@@ -300,7 +303,8 @@ struct ResourceEntry<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
-    description: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
     mime_type: &'a str,
 }
 

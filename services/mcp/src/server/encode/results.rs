@@ -39,8 +39,11 @@ impl Encoder {
                 Content::Streamed(pieces) => {
                     Reply::stream(ResultBody::streamed(pieces, self.ending.clone()))
                 }
+                Content::Texts(texts) => {
+                    self.blocks(texts.into_iter().map(Block::text), structure, Some(false))
+                }
                 _ if !self.is_negotiated => self.tool_error(NEEDS_NEWER_REVISION),
-                Content::Blocks(blocks) => self.blocks(blocks, structure),
+                Content::Blocks(blocks) => self.blocks(blocks, structure, None),
                 Content::Questions(questions) => self.questions(questions),
             }),
             Err(Error::MissingCapabilities(_)) if !self.is_negotiated => {
@@ -53,22 +56,30 @@ impl Encoder {
         }
     }
 
-    fn blocks(&self, blocks: Vec<Block>, structure: Option<Structure>) -> Reply<ResultBody> {
+    fn blocks(
+        &self,
+        blocks: impl IntoIterator<Item = Block>,
+        structure: Option<Structure>,
+        is_error: Option<bool>,
+    ) -> Reply<ResultBody> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Blocks {
             content: Vec<Block>,
             #[serde(skip_serializing_if = "Option::is_none")]
             structured_content: Option<Box<RawValue>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            is_error: Option<bool>,
         }
 
-        let blocks = blocks.into_iter();
         let structure = structure.and_then(|it| it.in_revision(self.revision));
         self.whole(&Blocks {
             content: blocks
+                .into_iter()
                 .map(|block| block.in_revision(self.revision))
                 .collect(),
             structured_content: structure.map(Structure::into_raw),
+            is_error,
         })
     }
 
