@@ -12,6 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import quote
 
 from processes import PATIENCE, database, listening, running, server
 
@@ -42,6 +43,11 @@ databases:
 TARGETS = ["http", "token", "all", "guarded", "stdio"]
 # These, and the example server of the MCP crate.
 ALL_TARGETS = [*TARGETS, "notes"]
+# These, and the program in place of server-postgres.
+SDK_TARGETS = [*ALL_TARGETS, "drop_in"]
+
+# The conversations with the targets that are not the program as it is.
+CONVERSATIONS = {"notes": "notes.json", "notes_remote": "notes.json", "drop_in": "drop_in.json"}
 
 # Each client with its command and its targets.
 CLIENTS = {
@@ -52,12 +58,12 @@ CLIENTS = {
         [*TARGETS, "writing", "unready", "fixture"],
     ),
     "inspector": ([sys.executable, HERE / "inspector.py"], ALL_TARGETS),
-    "python_1": ([PYTHON_1, HERE / "python_1.py"], [*ALL_TARGETS, "remote", "notes_remote"]),
-    "python_2": ([PYTHON_2, HERE / "python_2.py"], ALL_TARGETS),
-    "fastmcp_4": ([FASTMCP, HERE / "fastmcp_4.py"], ALL_TARGETS),
-    "rmcp": ([os.environ["INTEROP_RMCP"]], ALL_TARGETS),
-    "typescript_1": (["node", HERE / "typescript_1.mjs"], ALL_TARGETS),
-    "typescript_2": (["node", HERE / "typescript_2.mjs"], ALL_TARGETS),
+    "python_1": ([PYTHON_1, HERE / "python_1.py"], [*SDK_TARGETS, "remote", "notes_remote"]),
+    "python_2": ([PYTHON_2, HERE / "python_2.py"], SDK_TARGETS),
+    "fastmcp_4": ([FASTMCP, HERE / "fastmcp_4.py"], SDK_TARGETS),
+    "rmcp": ([os.environ["INTEROP_RMCP"]], SDK_TARGETS),
+    "typescript_1": (["node", HERE / "typescript_1.mjs"], SDK_TARGETS),
+    "typescript_2": (["node", HERE / "typescript_2.mjs"], SDK_TARGETS),
     "ours": ([sys.executable, HERE / "ours.py"], ["http", "token", "all", "guarded", "notes"]),
 }
 
@@ -75,6 +81,18 @@ def administer(arguments, environment):
     if done.returncode:
         sys.exit(f"{arguments[0]}: {done.stderr}")
     return done.stdout
+
+
+def drop_in(environment, bare):
+    """The program as a client starts it that was set up for server-postgres."""
+    parts = {name: quote(value, safe="") for name, value in environment.items()}
+    url = "postgresql://{PGUSER}@{PGHOST}:{PGPORT}/{PGDATABASE}".format(**parts)
+    return {
+        "command": PROGRAM,
+        "args": ["-compat", "server-postgres", url],
+        "env": bare | {"PGPASSWORD": environment["PGPASSWORD"]},
+        "negotiates": True,
+    }
 
 
 def targets(stack, folder):
@@ -132,6 +150,7 @@ def targets(stack, folder):
             "structured": True,
         },
         "stdio": {"command": PROGRAM, "args": files, "env": environment},
+        "drop_in": drop_in(environment, bare),
         "writing": {"url": writing, "headers": {}, "negotiates": True, "kind": "writing"},
         "unready": {"command": PROGRAM, "args": unready, "env": bare, "kind": "unready"},
         "fixture": {
@@ -150,7 +169,7 @@ def targets(stack, folder):
 def run_client(client, name, target):
     """Runs a client against a target; returns whether it succeeded."""
     command, _ = CLIENTS[client]
-    conversation = "notes.json" if name.startswith("notes") else "conversation.json"
+    conversation = CONVERSATIONS.get(name, "conversation.json")
     environment = os.environ | {
         "INTEROP_TARGET": json.dumps(target),
         "INTEROP_TARGET_NAME": name,

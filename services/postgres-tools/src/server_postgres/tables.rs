@@ -102,6 +102,8 @@ async fn rows(
     values: Vec<Value>,
 ) -> Result<Vec<ResultRow>, Failure> {
     let call = Call::by(caller);
+    let admitted = call.admit_of_operator(current.database(), sql).await;
+    admitted.map_err(|refused| failure(refused.to_string()))?;
     let rows = async {
         let statement = Statement::read_only(current.database(), sql)?;
         let statement = statement.with_values(values).with_streamed_rows(MAX_ROWS);
