@@ -4,6 +4,7 @@
 //! The parser takes time in the square of the brackets that are open, and counts its limit of depth
 //! only afterwards.
 
+mod lines;
 mod map;
 mod tree;
 
@@ -13,6 +14,7 @@ use serde::de::Error as _;
 use serde_yaml::{Deserializer, Error};
 
 pub use self::{
+    lines::{Step, line},
     map::{Map, Unexpected},
     tree::{NameOf, Node, Rules, Scalar},
 };

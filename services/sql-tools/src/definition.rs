@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_yaml::Value as Yaml;
 use ziggurat_postgres::database::{Database, MAX_ROWS};
-use ziggurat_runtime::{Problem, causes, duration};
+use ziggurat_runtime::{Problem, causes, duration, yaml::Step};
 use ziggurat_sql::{Policy, Refusal};
 use ziggurat_tokens::LocalCaller;
 
@@ -18,7 +18,6 @@ use self::raw::RawTool;
 use crate::{
     Environment,
     kind::{Checked, Kind},
-    lines::Step,
     parameter::Parameter,
     placeholders::Template,
 };
@@ -83,7 +82,7 @@ impl Definition {
         entry: Yaml,
         index: usize,
         environment: &Environment,
-    ) -> Result<Self, Vec<(Vec<Step>, String)>> {
+    ) -> Result<Self, Vec<(Vec<Step<'static>>, String)>> {
         let named = entry.get("name").and_then(Yaml::as_str).map(str::to_owned);
         let named = named.filter(|name| !name.trim().is_empty());
         let mut problems = Problems::default();
@@ -366,7 +365,7 @@ impl Problems {
     }
 
     /// Returns the problems of the tool at a position of the list.
-    fn located(self, index: usize, name: Option<&str>) -> Vec<(Vec<Step>, String)> {
+    fn located(self, index: usize, name: Option<&str>) -> Vec<(Vec<Step<'static>>, String)> {
         let tool = name.map_or_else(|| format!("tool {index}"), |name| format!("tool '{name}'"));
         let located = |(parameter, problem): (Option<usize>, String)| {
             let mut path = vec![Step::Key("tools"), Step::Index(index)];

@@ -16,7 +16,6 @@ mod definition;
 mod index_advice;
 mod input_schema;
 mod kind;
-mod lines;
 mod pack;
 mod parameter;
 mod placeholders;
@@ -28,11 +27,12 @@ use std::{
     sync::Arc,
 };
 
-use serde_yaml::Value as Yaml;
+use serde_yaml::{Deserializer, Value as Yaml};
 use ziggurat_answers::ResultFormat;
 use ziggurat_databases::Databases;
 use ziggurat_mcp::Tools;
 use ziggurat_postgres::{database::Database, large_rows::LargeRows};
+use ziggurat_runtime::yaml::{Step, line};
 use ziggurat_tokens::LocalCaller;
 
 pub use self::checks::StatementState;
@@ -89,12 +89,12 @@ impl SqlTools {
         environment: &Environment,
     ) -> Vec<String> {
         let mut problems = Vec::new();
-        let place = |path: &[lines::Step]| match lines::line(yaml, path) {
+        let place = |path: &[Step<'_>]| match line(Deserializer::from_str(yaml), path) {
             Some(line) => format!("{file}:{line}"),
             None => file.to_owned(),
         };
         for (index, entry) in entries.into_iter().enumerate() {
-            let tool = [lines::Step::Key("tools"), lines::Step::Index(index)];
+            let tool = [Step::Key("tools"), Step::Index(index)];
             match Definition::read(entry, index, environment) {
                 Ok(_) if self.definitions.len() == MAX_TOOLS => {
                     problems.push(format!("{}: more than {MAX_TOOLS} tools", place(&tool)));

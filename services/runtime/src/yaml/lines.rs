@@ -1,4 +1,4 @@
-//! Lines of the entries of a file.
+//! Lines of the entries of a document.
 
 use std::fmt;
 
@@ -6,25 +6,28 @@ use serde::{
     Deserializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use serde_yaml::Value;
+use serde_yaml::{Deserializer as Document, Value};
 
-/// A step from a value of the file to one inside of it.
+/// A step from a value of a document to one inside of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
-    Key(&'static str),
+pub enum Step<'a> {
+    /// To the member of this name.
+    Key(&'a str),
+    /// To the value at this position.
     Index(usize),
 }
 
-/// Returns the line on which an entry begins. It reads the file again, so it is meant for errors.
-pub(crate) fn line(yaml: &str, path: &[Step]) -> Option<usize> {
-    let reader = serde_yaml::Deserializer::from_str(yaml);
-    let stopped = Walk(path).deserialize(reader).err()?;
+/// Returns the line on which an entry begins. It reads the document again, so it is meant for
+/// errors.
+#[must_use]
+pub fn line(document: Document<'_>, path: &[Step<'_>]) -> Option<usize> {
+    let stopped = Walk(path).deserialize(document).err()?;
     Some(stopped.location()?.line())
 }
 
 /// Goes to an entry, and stops there with an error, which has the position of the entry.
 #[derive(Clone, Copy)]
-struct Walk<'a>(&'a [Step]);
+struct Walk<'a>(&'a [Step<'a>]);
 
 // === impl Walk ===
 
@@ -92,7 +95,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         self.stop()?;
         while let Some(key) = entries.next_key::<Value>()? {
             match self.0.split_first() {
-                Some((Step::Key(wanted), rest)) if key.as_str() == Some(wanted) => {
+                Some((Step::Key(wanted), rest)) if key.as_str() == Some(*wanted) => {
                     entries.next_value_seed(Walk(rest))?;
                 }
                 _ => {
@@ -112,6 +115,7 @@ mod tests {
     fn an_entry_has_the_line_on_which_it_begins() {
         let yaml = "# tools\nglossary: []\ntools:\n- name: a\n  parameters:\n  - {name: x}\n  \
                     - name: y\n\n-\n  name: b\n";
+        let found = |path: &[Step<'_>]| line(Document::from_str(yaml), path);
         let parameter = |tool, parameter| {
             use Step::{Index, Key};
             let path = [
@@ -120,10 +124,10 @@ mod tests {
                 Key("parameters"),
                 Index(parameter),
             ];
-            line(yaml, &path)
+            found(&path)
         };
-        assert_eq!(line(yaml, &[Step::Key("tools"), Step::Index(0)]), Some(4));
-        assert_eq!(line(yaml, &[Step::Key("tools"), Step::Index(1)]), Some(10));
+        assert_eq!(found(&[Step::Key("tools"), Step::Index(0)]), Some(4));
+        assert_eq!(found(&[Step::Key("tools"), Step::Index(1)]), Some(10));
         assert_eq!(parameter(0, 0), Some(6));
         assert_eq!(parameter(0, 1), Some(7));
         assert_eq!(parameter(0, 2), None);
