@@ -36,6 +36,7 @@ mod tls;
 use std::{future::poll_fn, io, mem, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use bytes::{Buf as _, BytesMut};
+use fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::{Header, Message};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -120,6 +121,8 @@ struct SkippedRow {
 /// Part of an answer of PostgreSQL.
 #[derive(Debug)]
 pub(crate) enum Event {
+    /// The types of the values that a parsed text takes.
+    Parameters(Vec<u32>),
     /// The columns of the rows that follow.
     Columns(Arc<[Field]>),
     /// A row.
@@ -458,6 +461,7 @@ impl Client {
                 self.columns = row::fields(&body)?;
                 Event::Columns(Arc::clone(&self.columns))
             }
+            Message::ParameterDescription(body) => Event::Parameters(body.parameters().collect()?),
             Message::CommandComplete(body) => Event::Completed {
                 rows: row::count(body.tag()?),
             },
@@ -486,7 +490,6 @@ impl Client {
             | Message::BindComplete
             | Message::CloseComplete
             | Message::NoData
-            | Message::ParameterDescription(_)
             | Message::EmptyQueryResponse
             | Message::PortalSuspended
             | Message::ParameterStatus(_) => return Ok(None),

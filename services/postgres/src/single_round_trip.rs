@@ -8,7 +8,7 @@ pub use crate::driver::Value;
 use crate::{
     driver::{Client, DriverError, Event, Row},
     error::{Phase, QueryError},
-    pool::Lease,
+    pool::{Lease, Pool},
     statement_log::{Counts, StatementLog, commented},
 };
 
@@ -25,27 +25,72 @@ pub struct ReadOnlyQuery {
     pub values: Vec<Value>,
 }
 
+/// Names of the types with these numbers, as `format_type` writes them.
+const TYPE_NAMES: &str = "SELECT pg_catalog.format_type(oid::pg_catalog.oid, NULL) \
+                          FROM pg_catalog.unnest($1) WITH ORDINALITY AS types (oid, place) \
+                          ORDER BY place";
+
 /// Lets PostgreSQL check a text, which it takes apart and does not run.
 ///
 /// # Errors
 /// Fails when PostgreSQL refuses the text, and when there is no connection.
-pub async fn prove(mut lease: Lease, text: &str) -> Result<(), QueryError> {
+pub async fn prove(lease: Lease, text: &str) -> Result<(), QueryError> {
+    parse(lease, text).await.map(drop)
+}
+
+/// Returns the types of `$1`, `$2` and so on in a text, which PostgreSQL takes apart in a read-only
+/// transaction and does not run.
+///
+/// # Errors
+/// Fails when PostgreSQL refuses the text, and when there is no connection.
+pub async fn parameter_types(pool: &Pool, text: &str) -> Result<Vec<String>, QueryError> {
+    let types = parse(pool.lease().await?, text).await?;
+    if types.is_empty() {
+        return Ok(Vec::new());
+    }
+    let types = types.iter().map(ToString::to_string);
+    let names = ReadOnlyQuery {
+        name: "SELECT",
+        before: None,
+        query: TYPE_NAMES.to_owned(),
+        values: vec![Value::Texts(types.collect())],
+    };
+    let name = |row: &Row| row.text(0).map(str::to_owned);
+    names.read(pool.lease().await?, name).await
+}
+
+/// Lets PostgreSQL take a text apart, and returns the types of its parameters.
+async fn parse(mut lease: Lease, text: &str) -> Result<Vec<u32>, QueryError> {
     let opening = lease.read_only_opening();
     let client = lease.begin();
     client.queue(&opening);
     client.queue_parse(text);
     client.queue("ROLLBACK");
-    let proved = match client.flush().await {
-        Ok(()) => client.rows().await,
-        Err(error) => Err(error),
-    };
-    match proved {
-        Ok(_) => {
+    match parameters(client).await {
+        Ok(types) => {
             lease.has_answered();
             lease.settle();
-            Ok(())
+            Ok(types)
         }
         Err(error) => Err(restore(lease, QueryError::new(error, Phase::Parse, 0)).await),
+    }
+}
+
+/// Reads the answers to a text that is taken apart.
+async fn parameters(client: &mut Client) -> Result<Vec<u32>, DriverError> {
+    client.flush().await?;
+    let (mut types, mut failed) = (Vec::new(), None);
+    loop {
+        match client.next().await {
+            Ok(Some(Event::Parameters(found))) => types = found,
+            Ok(Some(_)) => {}
+            Ok(None) => return failed.map_or(Ok(types), Err),
+            // The transaction still has to end.
+            Err(error @ DriverError::Server(_)) => {
+                failed.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
     }
 }
 
@@ -169,7 +214,7 @@ async fn rows<T>(
             Event::Completed { .. } => completed += 1,
             Event::Row(found) if completed == ours => rows.push(row(&found)?),
             Event::Oversized { bytes } => return Err(DriverError::Oversized { bytes }),
-            Event::Row(_) | Event::Columns(_) | Event::Ready => {}
+            Event::Row(_) | Event::Parameters(_) | Event::Columns(_) | Event::Ready => {}
         }
     }
     Ok(rows)
@@ -222,6 +267,39 @@ mod tests {
         };
         let lease = pool.lease().await?;
         query.read(lease, |row| Ok(row.text(0)?.to_owned())).await
+    }
+
+    #[tokio::test]
+    async fn the_types_of_a_statement_are_told_without_running_it() {
+        let mut fixture = Fixture::new().await;
+        let outside = "CREATE TABLE t (id int, at timestamptz, tags text[]); CREATE SCHEMA far; \
+                       CREATE TYPE far.\"Mood\" AS ENUM ('ok'); CREATE TABLE far.m (mood far.\"Mood\")";
+        sqlx::raw_sql(outside)
+            .execute(&mut fixture.outside)
+            .await
+            .expect("made");
+        let pool = fixture.pool(|_| {});
+        for (text, expected) in [
+            ("SELECT 1", &[][..]),
+            (
+                "SELECT * FROM t WHERE id = $2 AND at > $1 AND tags && $3",
+                &["timestamp with time zone", "integer", "text[]"],
+            ),
+            ("SELECT * FROM far.m WHERE mood = $1", &["far.\"Mood\""]),
+            ("INSERT INTO t (id) VALUES ($1)", &["integer"]),
+        ] {
+            let types = parameter_types(&pool, text).await.expect(text);
+            assert_eq!(types, expected, "{text}");
+        }
+        for text in ["SELECT nothing", "SELECT 1; SELECT 2"] {
+            let error = parameter_types(&pool, text).await.expect_err(text);
+            assert!(
+                matches!(error, QueryError::Failed { .. }),
+                "{text}: {error}"
+            );
+        }
+        let rows = read(&pool, "SELECT count(*) FROM t", &[]).await;
+        assert_eq!(rows.expect("a count"), ["0"], "nothing was inserted");
     }
 
     #[tokio::test]

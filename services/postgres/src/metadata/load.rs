@@ -129,7 +129,10 @@ impl Reader {
                     }
                     _ => {}
                 },
-                Event::Columns(_) | Event::Oversized { .. } | Event::Ready => {}
+                Event::Parameters(_)
+                | Event::Columns(_)
+                | Event::Oversized { .. }
+                | Event::Ready => {}
             }
         }
         Ok(())

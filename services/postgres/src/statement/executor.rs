@@ -398,7 +398,7 @@ impl Execution {
                 Event::Columns(fields) if progress.set == RowsState::Awaited => {
                     self.columns = Some(columns(&fields, &pool).await);
                 }
-                Event::Columns(_) => {}
+                Event::Columns(_) | Event::Parameters(_) => {}
                 _ if progress.set == RowsState::Over => {}
                 Event::Oversized { bytes } => {
                     progress.has_more = true;
