@@ -31,6 +31,7 @@ const LEVELS: [&[&str]; 10] = [
     &["services/runtime", "services/serve"],
     &[
         "services/account-client",
+        "services/adopt",
         "services/audit",
         "services/documents",
         "services/http",

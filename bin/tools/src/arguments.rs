@@ -22,7 +22,7 @@ use ziggurat_runtime::{
 use self::flags::{GROUPS, HELP};
 pub(crate) use self::{
     caller::CallerName,
-    command::{BuildOptions, CheckOptions, Command, Given},
+    command::{AdoptOptions, BuildOptions, CheckOptions, Command, Given},
     setup::{Admission, Asked, ClientName, Expected, TransportKind},
     usage::{reference, render as usage},
 };
@@ -65,8 +65,15 @@ impl Arguments {
     /// Fails on an unknown flag, on an invalid value, and on flags that exclude each other. The
     /// error has the text to print and the exit code.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
-        let (flags, unexpected_words) =
-            parse(words, &known(), Words::Last).map_err(from_flag_refusal)?;
+        let words: Vec<_> = words.into_iter().collect();
+        let known = known();
+        let parsed = parse(words.clone(), &known, Words::Last);
+        let (mut flags, mut unexpected_words) = parsed.map_err(from_flag_refusal)?;
+        // The files of `-adopt` may stand between its flags.
+        if flags.is_given("adopt") {
+            let parsed = parse(words, &known, Words::Anywhere);
+            (flags, unexpected_words) = parsed.map_err(from_flag_refusal)?;
+        }
         if flags.has("h") || flags.has("help") {
             return Ok(Self {
                 command: Command::Help,
@@ -86,6 +93,10 @@ impl Arguments {
             // A pattern such as audit*.jsonl becomes several words.
             more if let Command::VerifyAudit(verification) = &mut command => {
                 verification.files.extend(more.iter().map(PathBuf::from));
+                None
+            }
+            more if let Command::Adopt(options) = &mut command => {
+                options.files.extend(more.iter().map(PathBuf::from));
                 None
             }
             [word] => {

@@ -59,6 +59,15 @@ pub(crate) fn run(overrides: &Overrides, options: &CheckOptions) -> ExitCode {
     crate::print(&text).map_or(ExitCode::FAILURE, |()| code)
 }
 
+/// Returns the problems of a configuration, without a connection.
+pub(crate) fn problems_of(overrides: &Overrides) -> Vec<String> {
+    let options = CheckOptions {
+        connects: false,
+        caller: None,
+    };
+    find(overrides, &options).problems
+}
+
 fn find(overrides: &Overrides, options: &CheckOptions) -> Findings {
     let loaded = match Configuration::load(overrides, &ConfigSources::of_process()) {
         Ok(loaded) => loaded,

@@ -46,7 +46,7 @@ pub(crate) use ziggurat_runtime::{
 
 pub(crate) use self::{
     auth::Auth,
-    builtins::{BUILTIN_PROMPTS, Builtins},
+    builtins::{BUILTIN_PROMPTS, Builtins, tool_names},
     databases::Entry,
     embedding::{Embedding, Vectors},
     http::Http,
@@ -61,7 +61,7 @@ pub(crate) use self::{
 use crate::arguments::Overrides;
 
 /// Name of the file.
-const FILE: &str = "ziggurat-tools.yaml";
+pub(crate) const FILE: &str = "ziggurat-tools.yaml";
 
 /// Prefix of all variables of Ziggurat.
 const PREFIX: &str = "ZIGGURAT_";

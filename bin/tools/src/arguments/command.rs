@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use secrecy::SecretString;
+use ziggurat_adopt::Form;
 use ziggurat_audit::Verification;
 use ziggurat_doctor as doctor;
 use ziggurat_runtime::flags::{Flags, Shell};
@@ -14,7 +15,7 @@ use crate::arguments::{
 };
 
 /// Flags that select a command, in the order of the usage.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "openapi",
     "version",
     "man",
@@ -35,13 +36,14 @@ const COMMANDS: [&str; 20] = [
     "disable-user",
     "build-knowledgebase",
     "verify-audit",
+    "adopt",
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 32] = [
+const DETAILS: [(&str, &[&str]); 35] = [
     ("connect", &["check-config"]),
     ("as", &["check-config"]),
-    ("json", &["doctor"]),
+    ("json", &["doctor", "adopt"]),
     ("strict", &["doctor"]),
     ("timeout", &["doctor"]),
     ("init-admin-url-file", &["init"]),
@@ -80,6 +82,9 @@ const DETAILS: [(&str, &[&str]); 32] = [
     ("audit-key-file", &["verify-audit"]),
     ("expect-first", &["verify-audit"]),
     ("expect-last", &["verify-audit"]),
+    ("adopt-as", &["adopt"]),
+    ("adopt-dir", &["adopt"]),
+    ("adopt-offline", &["adopt"]),
 ];
 
 /// Extent of a check of the configuration.
@@ -105,6 +110,20 @@ pub(crate) struct BuildOptions {
     pub(crate) project: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Options of the command line for a conversion of other configurations.
+#[derive(Debug)]
+pub(crate) struct AdoptOptions {
+    /// The files; `-` is standard input.
+    pub(crate) files: Vec<PathBuf>,
+    /// Their kind, unless their content shows it.
+    pub(crate) form: Option<Form>,
+    /// Folder of the new files.
+    pub(crate) folder: PathBuf,
+    /// True if PostgreSQL is not asked for types.
+    pub(crate) is_offline: bool,
+    pub(crate) as_json: bool,
 }
 
 /// Command of the program. On a terminal it asks the administrator for missing values.
@@ -165,6 +184,8 @@ pub(crate) enum Command {
     BuildKnowledgebase(BuildOptions),
     /// Verify files of an audit trail.
     VerifyAudit(Verification),
+    /// Convert configurations of other servers.
+    Adopt(AdoptOptions),
 }
 
 // === impl Command ===
@@ -192,7 +213,8 @@ impl Command {
             | Self::AskHealth(_)
             | Self::PrintClient(_)
             | Self::Init(_)
-            | Self::VerifyAudit(_) => None,
+            | Self::VerifyAudit(_)
+            | Self::Adopt(_) => None,
         }
     }
 }
@@ -205,9 +227,12 @@ impl Command {
 pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
     let mut asked = COMMANDS.into_iter().filter(|name| match *name {
         // An empty text counts too: a script with an empty variable must not start a server.
-        "remove-token" | "build-knowledgebase" | "verify-audit" | "completion" | "print-client" => {
-            flags.is_given(name)
-        }
+        "remove-token"
+        | "build-knowledgebase"
+        | "verify-audit"
+        | "completion"
+        | "print-client"
+        | "adopt" => flags.is_given(name),
         name => flags.has(name),
     });
     let chosen = asked.next();
@@ -266,8 +291,24 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             expect_first: expect_first(flags)?,
             expect_last: flags.owned("expect-last"),
         }),
+        "adopt" => Command::Adopt(AdoptOptions {
+            files: flags.paths(name).collect(),
+            form: form(flags)?,
+            folder: flags.path("adopt-dir").unwrap_or_else(|| ".".into()),
+            is_offline: flags.has("adopt-offline"),
+            as_json: flags.has("json"),
+        }),
         name => return accounts(name, flags),
     })
+}
+
+/// Returns the kind that `-adopt-as` names.
+fn form(flags: &Flags) -> Result<Option<Form>, Refusal> {
+    let form = |text: &str| {
+        let refusal = |()| Refusal::value(text, "-adopt-as <kind>", "toolbox, dbhub or client");
+        text.parse::<Form>().map_err(refusal)
+    };
+    flags.text("adopt-as").map(form).transpose()
 }
 
 /// Returns a command about API tokens or users.

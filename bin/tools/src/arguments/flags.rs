@@ -186,7 +186,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                  client:ID[,scope…] or local",
             ),
             DOCTOR,
-            JSON,
+            Flag::switch(JSON.name, "With -doctor and -adopt: print JSON"),
             STRICT,
             TIMEOUT,
             HEALTHCHECK,
@@ -388,6 +388,31 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "expect-last",
                 "chain",
                 "With -verify-audit: the chain of the last record, which finds a removed end",
+            ),
+        ],
+    ),
+    (
+        "Changing from another server (the server does not start)",
+        &[
+            Flag::path(
+                "adopt",
+                "file",
+                "Convert the configuration of MCP Toolbox, DBHub or a client into new files; more \
+                 files may follow; - reads standard input",
+            ),
+            Flag::text(
+                "adopt-as",
+                "kind",
+                "With -adopt: toolbox, dbhub or client (default: what the content shows)",
+            ),
+            Flag::path(
+                "adopt-dir",
+                "folder",
+                "With -adopt: folder of the new files (default: the current one)",
+            ),
+            Flag::switch(
+                "adopt-offline",
+                "With -adopt: do not ask PostgreSQL for the types of parameters",
             ),
         ],
     ),

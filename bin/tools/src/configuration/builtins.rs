@@ -28,6 +28,11 @@ pub(crate) const BUILTIN_PROMPTS: [(&str, &str); 4] = [
     ("design_schema", "design-schema"),
 ];
 
+/// Returns the names of all built-in tools.
+pub(crate) fn tool_names() -> Vec<&'static str> {
+    [&SWITCHED_TOOLS[..], &FIXED_TOOLS].concat()
+}
+
 /// Tools, resources and prompts that are switched off, by their names in the protocol; all others
 /// are on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,6 +4,7 @@ mod account_state;
 mod activity;
 mod admin;
 mod administration;
+mod adopt;
 mod answers;
 mod audit;
 mod bearer;

@@ -26,12 +26,25 @@ use std::{
 };
 
 use tempfile::{Builder, NamedTempFile};
+use thiserror::Error;
 use tracing::warn;
 
 use crate::files::watch::folder_of;
 
 /// Random letters in the name of a temporary file.
 const RANDOM_LETTERS: usize = 6;
+
+/// Reason why new files were not written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// A file exists.
+    #[error("{} exists: nothing was written", .0.display())]
+    Exists(PathBuf),
+    /// A file cannot be written.
+    #[error("cannot write {}", .0.display())]
+    Unwritable(PathBuf, #[source] io::Error),
+}
 
 /// Locks a file against other processes while it is read, changed and written.
 #[derive(Debug)]
@@ -112,6 +125,27 @@ pub fn create(path: &Path, content: &[u8]) -> io::Result<()> {
     let new = temporary(path, ".tmp", RANDOM_LETTERS)?;
     written(new, path, content)?.persist_noclobber(path)?;
     sync_folder(path)
+}
+
+/// Creates files like [`create`]: all of them, or none.
+///
+/// # Errors
+/// Fails if one of them exists or cannot be written.
+pub fn create_all(files: &[(PathBuf, &str)]) -> Result<(), CreateError> {
+    for (path, _) in files {
+        if path.symlink_metadata().is_ok() {
+            return Err(CreateError::Exists(path.clone()));
+        }
+    }
+    for (index, (path, text)) in files.iter().enumerate() {
+        if let Err(error) = create(path, text.as_bytes()) {
+            for (path, _) in &files[..index] {
+                fs::remove_file(path).ok();
+            }
+            return Err(CreateError::Unwritable(path.clone(), error));
+        }
+    }
+    Ok(())
 }
 
 /// Resolves a path, so that a symbolic link is kept and its target is replaced.

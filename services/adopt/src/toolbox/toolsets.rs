@@ -1,0 +1,194 @@
+//! Sets of tools, and the services that tell who callers are.
+
+use crate::{
+    Adoption, Input, Surroundings,
+    document::{Members, Yaml},
+    name,
+    toolbox::Item,
+    tree::Node,
+    variables::{self, Filled},
+};
+
+/// The issuer of the kind `google`.
+const GOOGLE: &str = "https://accounts.google.com";
+
+/// Areas of `/api/` for a set that has everything.
+const AREAS: [&str; 8] = [
+    "databases",
+    "schema",
+    "query",
+    "activity",
+    "conversations",
+    "library",
+    "llm",
+    "compact",
+];
+
+/// Sets that are being read.
+#[derive(Debug, Default)]
+pub(super) struct Sets {
+    /// Our tools for each tool there, without those that are not included.
+    known: Vec<(String, Vec<String>)>,
+    /// Tools that need a service, by its name.
+    required: Vec<(String, String)>,
+    own: Vec<(String, Vec<String>)>,
+}
+
+/// Reads a service, which becomes an issuer of tokens.
+pub(super) fn service(
+    input: &Input<'_>,
+    item: Item<'_>,
+    surroundings: &Surroundings<'_>,
+    adoption: &mut Adoption,
+) {
+    let place = input.place(item.node.line, item.name);
+    let kind = item.kind();
+    let url = match kind.as_str() {
+        "google" => Some(GOOGLE.to_owned()),
+        _ => item
+            .node
+            .find_text("issuer")
+            .or(item.node.find_text("authorizationServer")),
+    };
+    let Some(url) = url.filter(|_| adoption.issuer.is_none()) else {
+        adoption
+            .report
+            .missing(place, "an issuer besides the first one, or of another kind");
+        return;
+    };
+    let audience = item
+        .node
+        .find_text("clientId")
+        .or(item.node.find_text("audience"));
+    let mut issuer = Members::default();
+    issuer.set("url", url);
+    let note = "the address of this server".to_owned();
+    issuer.set_noted("public_url", "https://tools.example.com", Some(note));
+    match audience.map(|written| variables::fill(&written, surroundings.variable)) {
+        Some(Filled::Text(text) | Filled::Default(text, _)) => {
+            issuer.set("audience", Yaml::from(vec![text]));
+        }
+        Some(Filled::Unset(name)) => {
+            issuer.comment(format!("audience: [${{{name}}}]"));
+            adoption
+                .report
+                .changed(place, format!("audience: {name} is not filled in"));
+        }
+        None => {}
+    }
+    adoption.report.changed(
+        place,
+        "http.auth.issuer: fill in public_url; clients send access tokens, not ID tokens",
+    );
+    adoption.issuer = Some(issuer);
+}
+
+// === impl Sets ===
+
+impl Sets {
+    /// Notes the service that a tool needs. Returns a sentence about it.
+    pub(super) fn required(&mut self, item: Item<'_>) -> Vec<String> {
+        let services = item.node.find("authRequired").map(Node::texts);
+        let Some(service) = services.and_then(|it| it.into_iter().next()) else {
+            return Vec::new();
+        };
+        let what = format!("authRequired: in the toolset {service}: fill in its callers");
+        self.required.push((item.name.to_owned(), service));
+        vec![what]
+    }
+
+    pub(super) fn know(&mut self, original: &str, ours: &[&str], writes: bool) {
+        // A set cannot name a tool that is not included.
+        let ours = ours.iter().filter(|_| !writes).map(|&it| it.to_owned());
+        self.known.push((original.to_owned(), ours.collect()));
+    }
+
+    /// Reads a set: a list of names, or a document with such a list.
+    pub(super) fn add(&mut self, input: &Input<'_>, item: Item<'_>, adoption: &mut Adoption) {
+        let place = input.place(item.node.line, item.name);
+        let names = item.node.find("tools").unwrap_or(item.node).texts();
+        let mut tools: Vec<String> = Vec::new();
+        let mut lacks = Vec::new();
+        for name in &names {
+            let is_free = !self.required.iter().any(|(tool, _)| tool == name);
+            match self.known.iter().find(|(known, _)| known == name) {
+                Some((_, ours)) if is_free && !ours.is_empty() => {
+                    let new = ours.iter().filter(|it| !tools.contains(it));
+                    let new: Vec<_> = new.cloned().collect();
+                    tools.extend(new);
+                }
+                _ => lacks.push(name.as_str()),
+            }
+        }
+        let own = name::ours(item.name).unwrap_or_else(|| "set".to_owned());
+        if lacks.is_empty() {
+            adoption
+                .report
+                .same(place, format!("toolset {own}, at /mcp/x/{own}"));
+        } else {
+            let lacks = lacks.join(", ");
+            adoption
+                .report
+                .changed(place, format!("toolset {own} without {lacks}"));
+        }
+        self.own.push((own, tools));
+    }
+
+    /// Makes the sets. All callers see everything that needs no service.
+    pub(super) fn finish(self, adoption: &mut Adoption) {
+        if self.own.is_empty() && self.required.is_empty() {
+            return;
+        }
+        let mut needy: Vec<(String, Vec<String>)> = Vec::new();
+        for (tool, service) in &self.required {
+            let ours = self.known.iter().find(|(known, _)| known == tool);
+            let ours = ours.map(|(_, ours)| ours.clone()).unwrap_or_default();
+            match needy.iter_mut().find(|(known, _)| known == service) {
+                Some((_, tools)) => tools.extend(ours),
+                None => needy.push((service.clone(), ours)),
+            }
+        }
+        let is_needy = |name: &String| needy.iter().any(|(_, tools)| tools.contains(name));
+        let free = self.known.iter().flat_map(|(_, ours)| ours.iter());
+        let mut free: Vec<_> = free.filter(|it| !is_needy(it)).cloned().collect();
+        free.sort();
+        free.dedup();
+        let mut everything = set(
+            "everything",
+            if needy.is_empty() {
+                vec!["*".into()]
+            } else {
+                free
+            },
+        );
+        everything.set("resources", vec!["*".to_owned()]);
+        everything.set("prompts", vec!["*".to_owned()]);
+        everything.set("rest", AREAS.map(str::to_owned).to_vec());
+        everything.set("for", all_callers());
+        adoption.toolsets.push(everything);
+        for (name, tools) in self.own {
+            let mut members = set(&name, tools);
+            members.set("for", all_callers());
+            adoption.toolsets.push(members);
+        }
+        for (service, tools) in needy {
+            let mut members = set(&name::ours(&service).unwrap_or(service), tools);
+            let note = "the callers: users, clients, scopes, tokens".to_owned();
+            members.set_noted("for", Members::default(), Some(note));
+            adoption.toolsets.push(members);
+        }
+    }
+}
+
+fn set(name: &str, tools: Vec<String>) -> Members {
+    let mut members = Members::default();
+    members.set("name", name);
+    members.set("tools", tools);
+    members
+}
+
+fn all_callers() -> Members {
+    let mut callers = Members::default();
+    callers.set("everyone", true);
+    callers
+}
