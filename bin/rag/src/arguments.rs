@@ -14,6 +14,7 @@ use ziggurat_runtime::flags::{self, Described, Flag, Flags, Reference, Refusal, 
 use ziggurat_tokens::{Claims, TokenCommand, TokenOptions};
 
 use crate::{
+    adopt::{self, AdoptOptions},
     eval::{self, EvalOptions, GenerateOptions},
     ingest::{IngestOptions, READ_DOCUMENT},
     sync::{self, SyncOptions},
@@ -160,6 +161,8 @@ pub(crate) enum Command {
     GenerateQuestions(GenerateOptions),
     /// Keeps the vectors of tables in step with their texts.
     Sync(SyncOptions),
+    /// Converts the vectorizers of pgai.
+    Adopt(AdoptOptions),
     /// Reads a document from standard input; the process of `ingest` starts it.
     ReadDocument(Vec<String>),
     Serve,
@@ -185,6 +188,9 @@ impl Arguments {
         }
         if words.next_if(|word| word == "sync").is_some() {
             return Self::of(words, sync::FLAGS, sync::sync_command);
+        }
+        if words.next_if(|word| word == "adopt").is_some() {
+            return Self::of(words, adopt::FLAGS, adopt::adopt_command);
         }
         if words.next_if(|word| word == READ_DOCUMENT).is_some() {
             let words = words.map(flags::text).collect::<Result<_, _>>()?;
@@ -343,12 +349,13 @@ fn verify_audit(flags: &Flags, rest: Vec<OsString>) -> Result<Option<Command>, R
 }
 
 /// The commands, with the text before their flags.
-const COMMANDS: [(&str, &str, &[Flag]); 5] = [
+const COMMANDS: [(&str, &str, &[Flag]); 6] = [
     ("", HEAD, FLAGS),
     ("ingest", INGEST_HEAD, INGEST_FLAGS),
     ("eval", eval::HEAD, eval::FLAGS),
     ("eval generate", eval::GENERATE_HEAD, eval::GENERATE_FLAGS),
     ("sync", sync::HEAD, sync::FLAGS),
+    ("adopt", adopt::HEAD, adopt::FLAGS),
 ];
 
 /// Describes the command line for the manual page and the completions.

@@ -5,6 +5,7 @@
 //! `app`), the layers around a request (`stack`), and the reload of a changed configuration
 //! (`reload`).
 
+mod adopt;
 mod app;
 mod arguments;
 mod authentication;
@@ -92,6 +93,7 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
         Command::Ingest(options) => ingest::run(config, &options),
         Command::Eval(options) => eval::run(config, &options),
         Command::GenerateQuestions(options) => eval::generate(config, &options),
+        Command::Adopt(options) => adopt::run(&options),
         Command::Sync(options) => sync::run(config, &options),
         Command::ReadDocument(words) => match ziggurat_ingest::read_in_child(&words) {
             Ok(()) => ExitCode::SUCCESS,

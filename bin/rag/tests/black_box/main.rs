@@ -1,5 +1,6 @@
 //! Tests of the program from the outside, in the order of the specification.
 
+mod adopt;
 mod answers;
 mod audit;
 mod auth;
