@@ -1,4 +1,6 @@
 """Archives with all programs, for any Linux."""
+import pathlib
+
 from packs import builds, contents, image
 from packs.project import OUT, PROGRAMS, ROOT, SERVERS, Target, epoch, version
 from packs.tree import Entry, gz, program, tar, text
@@ -7,9 +9,15 @@ from packs.tree import Entry, gz, program, tar, text
 def write(targets: list[Target]) -> None:
     """Writes an archive for each target."""
     for target in targets:
-        name = f"ziggurat-{version()}-{target.triple}"
+        place = path(target)
+        name = place.name.removesuffix(".tar.gz")
         entries = [Entry(f"{name}/{entry.path}", entry.content, entry.mode, entry.owner) for entry in inside(target)]
-        (OUT / f"{name}.tar.gz").write_bytes(gz(tar(entries, epoch())))
+        place.write_bytes(gz(tar(entries, epoch())))
+
+
+def path(target: Target) -> pathlib.Path:
+    """Returns the path of an archive."""
+    return OUT / f"ziggurat-{version()}-{target.triple}.tar.gz"
 
 
 def inside(target: Target) -> list[Entry]:
@@ -20,8 +28,8 @@ def inside(target: Target) -> list[Entry]:
         entries.append(program(f"bin/{each.name}", build.program(each)))
         entries += [moved("man", page) for page in contents.manuals(each)]
         for shell in contents.SHELLS:
-            path = f"completions/{shell}/{contents.file_of_completion(shell, each)}"
-            entries.append(text(path, contents.completion(each, shell)))
+            place = f"completions/{shell}/{contents.file_of_completion(shell, each)}"
+            entries.append(text(place, contents.completion(each, shell)))
         if each.unit:
             entries.append(text(f"systemd/{each.unit.name}", each.unit.read_text()))
         entries += [moved("examples", example) for example in contents.examples(each)]

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+from packs import parts
 from packs.project import DIST, PROGRAMS, ROOT, TOOLS, WORK, Missing, Program, Target, epoch, host, output
 
 # The oldest glibc with which dynamic programs run.
@@ -34,6 +35,9 @@ class Build:
         programs = WORK / self.name / "programs"
         shutil.rmtree(programs, ignore_errors=True)
         programs.mkdir(parents=True)
+        self._parts.mkdir(exist_ok=True)
+        for program in PROGRAMS:
+            (self._parts / f"{program.package}.json").write_text(parts.embedded(program, self.target))
         for profile in sorted({program.profile for program in PROGRAMS}):
             packages = [program for program in PROGRAMS if program.profile == profile]
             self._compile(profile, packages)
@@ -57,7 +61,13 @@ class Build:
         is_native = self.target.triple == host().triple
         return "" if is_native else CROSS_COMPILERS[self.target.triple]
 
+    @property
+    def _parts(self) -> pathlib.Path:
+        """Returns the folder of the lists of parts."""
+        return WORK / self.name / "parts"
+
     def _require(self) -> None:
+        parts.tool("cargo-auditable")
         installed = pathlib.Path(output("rustc", "--print", "sysroot"), "lib/rustlib", self.target.triple, "lib")
         if not installed.is_dir():
             raise Missing(f"the standard library of Rust for {self.target.triple}")
@@ -102,11 +112,16 @@ class Build:
             f"CFLAGS_{name}": c_flags,
             f"CXXFLAGS_{name}": c_flags,
             "SOURCE_DATE_EPOCH": str(epoch()),
+            "PATH": f"{DIST / 'wrapper'}:{TOOLS / 'bin'}:{os.environ['PATH']}",
+            "RUSTC_WORKSPACE_WRAPPER": "rustc-with-parts",
+            # With it cargo-auditable takes what it is called with for a call of the compiler.
+            "CARGO_AUDITABLE_ORIG_ARGS": "{}",
+            "AUDITABLE": str(parts.tool("cargo-auditable")),
+            "PARTS": str(self._parts),
             "LC_ALL": "C",
             "TZ": "UTC",
         }
         if self.uses_zig:
-            variables["PATH"] = f"{TOOLS / 'bin'}:{variables['PATH']}"
             variables["CARGO_ZIGBUILD_ZIG_PATH"] = str(zig())
             variables["ZIG_GLOBAL_CACHE_DIR"] = str(WORK / "zig")
         elif self.cross_compiler:

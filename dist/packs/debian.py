@@ -6,10 +6,10 @@ import subprocess
 import tempfile
 import textwrap
 
-from packs import builds, contents, templates
+from packs import builds, contents, installed, templates
 from packs.project import CLI, OUT, PROGRAMS, ROOT, Missing, Program, Target, epoch, names, version
-from packs.templates import TEMPLATES, summary
-from packs.tree import Entry, complete, folder, gz, program, text
+from packs.templates import short, summary
+from packs.tree import Entry, complete, folder, gz, text
 
 COMPLETIONS = {
     "bash": "usr/share/bash-completion/completions",
@@ -28,7 +28,7 @@ def write(targets: list[Target]) -> None:
         for each in PROGRAMS:
             package = names()["programs"][each.name]["debian"]
             path = OUT / f"{package}_{version()}_{target.debian}.deb"
-            pack(control(each, target) + installed(each, target), path)
+            pack(control(each, target) + files_of(each, target), path)
 
 
 def pack(entries: list[Entry], path: pathlib.Path) -> None:
@@ -51,32 +51,9 @@ def unpack(entry: Entry, path: pathlib.Path) -> None:
     path.chmod(entry.mode)
 
 
-def installed(each: Program, target: Target) -> list[Entry]:
+def files_of(each: Program, target: Target) -> list[Entry]:
     """Returns the files that a package installs."""
-    return [program(f"usr/bin/{each.name}", builds.dynamic(target).program(each)), *shared(each), *documents(each)]
-
-
-def shared(each: Program) -> list[Entry]:
-    """Returns manuals, completions, and the unit with its account and folders."""
-    entries = [
-        Entry(f"usr/share/man/{page.path}.gz", gz(page.content or b"")) for page in contents.manuals(each)
-    ]
-    for shell, place in COMPLETIONS.items():
-        path = f"{place}/{contents.file_of_completion(shell, each)}"
-        entries.append(text(path, contents.completion(each, shell)))
-    if each.unit:
-        entries.append(text(f"usr/lib/systemd/system/{each.unit.name}", unit(each)))
-        for kind in ("sysusers", "tmpfiles"):
-            entries.append(text(f"usr/lib/{kind}.d/{each.name}.conf", (TEMPLATES / f"{kind}.conf").read_text()))
-    return entries
-
-
-def unit(each: Program) -> str:
-    """Returns the unit of a package. It starts the server once there is a configuration."""
-    assert each.unit
-    condition = f"ConditionPathExists=/etc/ziggurat/{each.name}.yaml"
-    found = each.unit.read_text().replace("/usr/local/bin/", "/usr/bin/")
-    return found.replace("[Unit]\n", f"[Unit]\n{condition}\n", 1)
+    return [*installed.files(each, target, COMPLETIONS), *documents(each)]
 
 
 def documents(each: Program) -> list[Entry]:
@@ -99,7 +76,7 @@ def documents(each: Program) -> list[Entry]:
 
 def control(each: Program, target: Target) -> list[Entry]:
     """Returns the control files."""
-    files = installed(each, target)
+    files = files_of(each, target)
     size = sum(len(entry.content or b"") for entry in files) // 1024
     entries = [text("DEBIAN/control", filled("control", each, architecture=target.debian, size=str(size)))]
     if each is not CLI:
@@ -110,13 +87,11 @@ def control(each: Program, target: Target) -> list[Entry]:
 
 def filled(template: str, each: Program, **more: str) -> str:
     """Returns a template of Debian with the names of a program in it."""
-    line = summary(each)
     more |= {
         "package": names()["programs"][each.name]["debian"],
         "glibc": builds.GLIBC,
-        # Without an article, as Debian has it.
-        "summary": line.removeprefix("An ").removeprefix("A ").removeprefix("The "),
-        "description": "\n ".join(textwrap.wrap(f"{line}. The manual is at {names()['project']['manual']}.", 75)),
+        "summary": short(each),
+        "description": "\n ".join(textwrap.wrap(f"{summary(each)}. The manual is at {names()['project']['manual']}.", 75)),
         "mit": indented((ROOT / "LICENSE-MIT").read_text()),
     }
     return templates.filled(f"debian/{template}", each, **more)

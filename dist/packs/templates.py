@@ -17,6 +17,11 @@ def summary(program: Program) -> str:
     return manifests()[program.package]["description"]
 
 
+def short(program: Program) -> str:
+    """Returns a program in one line without an article, as lists of packages have it."""
+    return summary(program).removeprefix("An ").removeprefix("A ").removeprefix("The ")
+
+
 def readme(program: Program, run: str) -> str:
     """Returns the text that registries show, with the name by which the registry of MCP knows it."""
     registry = names()["programs"][program.name].get("registry")
