@@ -18,23 +18,39 @@ def lists_of_parts_are_those_of_cargo() -> None:
     locked = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
     checksums = {(crate["name"], crate["version"]): crate.get("checksum") for crate in locked}
     for triple in triples():
-        for profile in {program.profile for program in PROGRAMS}:
-            built = [program for program in PROGRAMS if program.profile == profile]
-            found = set()
-            for program in built:
-                listed = read(program, triple)
-                assert "serialNumber" not in listed, program
-                time = datetime.datetime.fromisoformat(listed["metadata"]["timestamp"][:19] + "Z")
-                assert time.timestamp() == epoch(), listed["metadata"]["timestamp"]
-                for part in listed["components"]:
-                    sums = [sum_["content"] for sum_ in part.get("hashes", [])] or [None]
-                    assert sums == [checksums[part["name"], part["version"]]], part
-                found |= crates(listed)
-            packages = [word for program in built for word in ("--package", program.package)]
-            words = ("--offline", "--locked", "--edges", "normal,build", "--prefix", "none", "--format", "{p}")
-            lines = output("cargo", "tree", *words, "--target", triple, *packages).splitlines()
-            expected = {(line.split()[0], line.split()[1].removeprefix("v")) for line in lines if line}
-            assert found == expected, found ^ expected
+        for program in PROGRAMS:
+            listed = read(program, triple)
+            assert "serialNumber" not in listed, program
+            time = datetime.datetime.fromisoformat(listed["metadata"]["timestamp"][:19] + "Z")
+            assert time.timestamp() == epoch(), listed["metadata"]["timestamp"]
+            for part in listed["components"]:
+                sums = [sum_["content"] for sum_ in part.get("hashes", [])] or [None]
+                assert sums == [checksums[part["name"], part["version"]]], part
+            expected = built(program, triple)
+            assert crates(listed) == expected, (program.name, triple, crates(listed) ^ expected)
+
+
+def built(program: Program, triple: str) -> set[tuple]:
+    """Returns the crates that Cargo builds a program from, with the programs that it is built with."""
+    together = [other.package for other in PROGRAMS if other.profile == program.profile]
+    packages = [word for package in together for word in ("--package", package)]
+    words = ("--offline", "--locked", "--edges", "normal,build", "--prefix", "depth", "--format", " {p}")
+    below: dict[tuple, set[tuple]] = {}
+    above: list[tuple] = []
+    for line in output("cargo", "tree", *words, "--target", triple, *packages).splitlines():
+        if line:
+            depth, name, number = line.split()[:3]
+            above[int(depth):] = [(name, number.removeprefix("v"))]
+            below.setdefault(above[-1], set())
+            if int(depth):
+                below[above[-2]].add(above[-1])
+    waiting = [(program.package, version())]
+    found = set(waiting)
+    while waiting:
+        new = below[waiting.pop()] - found
+        found |= new
+        waiting.extend(new)
+    return found
 
 
 @proof
@@ -69,10 +85,8 @@ def read(program: Program, triple: str) -> dict:
 
 
 def crates(listed: dict) -> set[tuple]:
-    """Returns the crates of a list by name and version. The program itself has the name of its file there."""
-    own = listed["metadata"]["component"]
-    parts = [own, *listed["components"]]
-    return {(part["name"], part["version"]) for part in parts}
+    """Returns the crates of a list by name and version."""
+    return {(part["name"], part["version"]) for part in (listed["metadata"]["component"], *listed["components"])}
 
 
 def inside(path: pathlib.Path) -> set[tuple]:
