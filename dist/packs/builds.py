@@ -3,6 +3,7 @@ import dataclasses
 import functools
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -102,7 +103,7 @@ class Build:
             flags += ["-Ctarget-feature=+crt-static", f"-Clink-arg={self._names()}"]
             # Random numbers without /dev: a static program cannot look up whether glibc has the function.
             flags += ["--cfg", 'getrandom_backend="linux_getrandom"']
-        c_flags = " ".join(f"-ffile-prefix-map={path}={name}" for path, name in paths.items())
+        c_flags = shlex.join(f"-ffile-prefix-map={path}={name}" for path, name in paths.items())
         name = self.target.triple.replace("-", "_")
         variables |= {
             "CARGO_HOME": cargo_home,
@@ -121,6 +122,9 @@ class Build:
             "LC_ALL": "C",
             "TZ": "UTC",
         }
+        if "'" in c_flags:
+            # A path with a space. Builds of C begin anew when this changes, so it is there only if need be.
+            variables["CC_SHELL_ESCAPED_FLAGS"] = "1"
         if self.uses_zig:
             variables["CARGO_ZIGBUILD_ZIG_PATH"] = str(zig())
             variables["ZIG_GLOBAL_CACHE_DIR"] = str(WORK / "zig")
