@@ -104,6 +104,8 @@ VOLUME {DATA}
 WORKDIR {run["WorkingDir"]}
 LABEL {labels}
 ENTRYPOINT {json.dumps(run["Entrypoint"])}
+# Knows the environment and the configuration file of the server, but not its arguments.
+HEALTHCHECK --interval=10s --start-period=10s CMD {json.dumps([*run["Entrypoint"], "-healthcheck"])}
 """
 
 
