@@ -190,7 +190,7 @@ impl fmt::Display for Refusal {
 }
 
 /// Returns all flags.
-pub(crate) fn known() -> Vec<&'static [Flag]> {
+fn known() -> Vec<&'static [Flag]> {
     let groups = GROUPS.iter().map(|(_, flags)| *flags);
     groups.chain([HELP]).collect()
 }

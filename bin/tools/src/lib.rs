@@ -8,7 +8,6 @@
 #![recursion_limit = "256"]
 
 mod admin;
-mod adopt;
 mod app;
 mod arguments;
 mod calls;
@@ -79,7 +78,7 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
         Command::Manual => print(&arguments::reference().manual()),
         Command::Completion(shell) => print(&arguments::reference().completion(shell)),
         Command::Version => print(&format!("{} {}\n", interface::NAME, interface::VERSION)),
-        Command::Adopt(options) => return adopt::run(&options),
+        Command::Adopt(options) => return setup::adopt::run(&options),
         Command::Check(options) => return check::run(&arguments.overrides, &options),
         Command::Examine(options) => return check::doctor::run(&arguments.overrides, &options),
         Command::Init(asked) => return setup::init::run(asked),

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod adopt;
+
 use serde_json::Value;
 use ziggurat_black_box::{Ran, output};
 

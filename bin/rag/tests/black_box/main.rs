@@ -1,6 +1,5 @@
 //! Tests of the program from the outside, in the order of the specification.
 
-mod adopt;
 mod answers;
 mod audit;
 mod auth;

@@ -7,17 +7,13 @@ mod answers;
 mod files;
 mod role;
 
-use std::{path::Path, process::ExitCode, sync::Arc};
+use std::{process::ExitCode, sync::Arc};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use tokio::{task::JoinSet, time};
 use ziggurat_doctor::Options;
 use ziggurat_postgres::{database::Database, pool::Pools};
-use ziggurat_runtime::{
-    ConfigSources, Secret,
-    console::Console,
-    flags::{Words, parse},
-};
+use ziggurat_runtime::{ConfigSources, Secret, console::Console};
 use ziggurat_tokens::{TokenCommand, TokenOptions};
 
 use self::{
@@ -26,10 +22,10 @@ use self::{
 };
 use crate::{
     admin::{self, AdminContext},
-    arguments::{Asked, ClientName, Command, Overrides, known},
+    arguments::{Asked, ClientName, Command, Overrides},
     check::{CLOSE_TIMEOUT, doctor},
     configuration::{Configuration, Loaded},
-    setup::clients,
+    setup::{clients, overrides},
 };
 
 /// Runs the command with the standard streams of the process.
@@ -149,18 +145,6 @@ fn apply(administrator: &Arc<Database>, role: &str) -> anyhow::Result<()> {
         time::timeout(CLOSE_TIMEOUT, tasks.join_next()).await.ok();
         outcome
     })?
-}
-
-/// Returns the command line that names a configuration.
-fn overrides(path: &Path) -> anyhow::Result<Overrides> {
-    let words = ["-config".into(), path.into()];
-    let Ok((flags, _)) = parse(words, &known(), Words::Last) else {
-        bail!("the path of the configuration cannot be a flag");
-    };
-    Ok(Overrides {
-        flags,
-        ..Overrides::default()
-    })
 }
 
 fn load(overrides: &Overrides) -> anyhow::Result<Loaded> {

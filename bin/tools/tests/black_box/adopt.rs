@@ -150,6 +150,39 @@ fn documents_of_mcp_toolbox_and_sources_of_dbhub_answer_too() {
 }
 
 #[test]
+fn services_and_sets_of_mcp_toolbox_make_a_valid_configuration() {
+    let home = Home::new();
+    let text = "sources: {pg: {kind: postgres, host: h, user: u}}
+authServices: {google-auth: {kind: google, clientId: abc}}
+tools:
+  mine:
+    kind: postgres-sql
+    source: pg
+    description: Mine
+    authRequired: [google-auth]
+    statement: SELECT $1
+    parameters: [{name: me, type: string, description: M, authServices: [{name: google-auth, field: email}]}]
+  locks: {kind: postgres-list-locks, source: pg, description: Locks}
+  clear: {kind: postgres-sql, source: pg, description: Clear, statement: TRUNCATE t}
+toolsets: {everything: [mine, locks], dba: [locks, clear]}
+";
+    fs::write(home.file("tools.yaml"), text).expect("written");
+    let ran = adopt(&home, &["tools.yaml", "-adopt-offline"]);
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{}", ran.stdout);
+    for line in [
+        "changed  tools.yaml:4  mine  authRequired: in the toolset for_google_auth: fill in its callers",
+        "changed  tools.yaml:13  everything  toolset everything_set without mine",
+        "changed  tools.yaml:13  dba  toolset dba_set without clear",
+    ] {
+        assert!(
+            ran.stdout.lines().any(|it| it == line),
+            "{line}\n{}",
+            ran.stdout
+        );
+    }
+}
+
+#[test]
 fn without_a_connection_the_declared_types_count_and_each_tool_says_so() {
     let postgres = Postgres::with(SHOP);
     let mut home = home(&postgres, "toolbox-documents.yaml");

@@ -238,7 +238,7 @@ fn services_become_an_issuer_claims_and_sets_whose_callers_are_filled_in() {
         "http:\n  auth:\n    issuer:\n      url: \"https://accounts.google.com\"\n",
         "      audience: [abc]\n",
         "- name: everything\n  tools: [open]\n",
-        "- name: google_auth\n  tools: [mine]\n  for: {}   # the callers",
+        "- name: for_google_auth\n  tools: [mine]\n  # for: the callers",
     ] {
         assert!(configuration.contains(part), "{part}\n{configuration}");
     }

@@ -24,6 +24,9 @@ const AREAS: [&str; 8] = [
     "compact",
 ];
 
+/// Names of sets that are made here.
+const RESERVED: [&str; 2] = ["dba", "everything"];
+
 /// Sets that are being read.
 #[derive(Debug, Default)]
 pub(super) struct Sets {
@@ -92,7 +95,8 @@ impl Sets {
         let Some(service) = services.and_then(|it| it.into_iter().next()) else {
             return Vec::new();
         };
-        let what = format!("authRequired: in the toolset {service}: fill in its callers");
+        let name = name::ours(&service).unwrap_or_else(|| service.clone());
+        let what = format!("authRequired: in the toolset for_{name}: fill in its callers");
         self.required.push((item.name.to_owned(), service));
         vec![what]
     }
@@ -120,7 +124,11 @@ impl Sets {
                 _ => lacks.push(name.as_str()),
             }
         }
-        let own = name::ours(item.name).unwrap_or_else(|| "set".to_owned());
+        let mut own = name::ours(item.name).unwrap_or_else(|| "set".to_owned());
+        let is_taken = |name: &str| self.own.iter().any(|(known, _)| known == name);
+        while RESERVED.contains(&&*own) || is_taken(&own) {
+            own.push_str("_set");
+        }
         if lacks.is_empty() {
             adoption
                 .report
@@ -172,9 +180,10 @@ impl Sets {
             adoption.toolsets.push(members);
         }
         for (service, tools) in needy {
-            let mut members = set(&name::ours(&service).unwrap_or(service), tools);
-            let note = "the callers: users, clients, scopes, tokens".to_owned();
-            members.set_noted("for", Members::default(), Some(note));
+            let name = name::ours(&service).unwrap_or(service);
+            let mut members = set(&format!("for_{name}"), tools);
+            // Without callers, a set is only for API tokens that name it.
+            members.comment("for: the callers: users, clients, scopes, tokens");
             adoption.toolsets.push(members);
         }
     }

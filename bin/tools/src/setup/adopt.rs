@@ -3,9 +3,8 @@
 mod files;
 mod types;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{path::Path, process::ExitCode};
 
-use anyhow::anyhow;
 use serde_json::json;
 use ziggurat_adopt::{Adopted, Adoption, Input, Surroundings};
 use ziggurat_runtime::{Environment, console::print_error};
@@ -13,9 +12,10 @@ use ziggurat_sql_tools::ADMINISTRATOR_TOOLS;
 
 use self::files::Target;
 use crate::{
-    arguments::{AdoptOptions, Arguments, Overrides},
+    arguments::AdoptOptions,
     check,
     configuration::{BUILTIN_PROMPTS, ConfigSources, tool_names},
+    setup::overrides,
 };
 
 /// Exit code if something has no equal here.
@@ -39,7 +39,7 @@ fn adopt(options: &AdoptOptions) -> anyhow::Result<ExitCode> {
     let written = target.write(&adopted.files)?;
     print(options, &adopted, &written)?;
     let problems = match written.first() {
-        Some(configuration) => check::problems_of(&overrides(configuration)?),
+        Some(configuration) => check::problems_of(&overrides(Path::new(configuration))?),
         None => Vec::new(),
     };
     for problem in &problems {
@@ -94,11 +94,4 @@ fn print(options: &AdoptOptions, adopted: &Adopted, written: &[String]) -> anyho
         text.push_str(entry);
     }
     crate::print(&text)
-}
-
-/// Returns the command line of a server with this configuration.
-fn overrides(configuration: &str) -> anyhow::Result<Overrides> {
-    let words = ["-config", configuration].map(OsString::from);
-    let arguments = Arguments::parse(words).map_err(|refusal| anyhow!("{refusal}"))?;
-    Ok(arguments.overrides)
 }
