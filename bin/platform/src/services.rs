@@ -40,7 +40,7 @@ impl Services {
                 (store, None)
             }
             Some(url) => {
-                let database = StateDatabase::describe(url.expose(), |_| {})?;
+                let database = StateDatabase::describe(url.expose(), |_| Ok(()))?;
                 let (pools, reaper) = Pools::with_metrics(metrics.clone());
                 tasks.spawn(reaper.run());
                 let state = StateDatabase::new(&pools, database);

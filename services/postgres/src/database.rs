@@ -18,6 +18,7 @@
 
 mod connection_limit;
 mod host;
+mod keys;
 mod password;
 mod session;
 mod target;
@@ -39,6 +40,7 @@ pub(crate) use self::{
 };
 pub use self::{
     host::Host,
+    keys::ConnectKeys,
     password::Password,
     session::{TargetSessionAttrs, UnknownSessionAttrs},
 };
@@ -206,6 +208,22 @@ pub enum InvalidDatabase {
     WeakMode {
         /// The name of the database.
         name: String,
+    },
+    /// Two keys have the same purpose.
+    #[error("database '{name}': {keys} exclude each other")]
+    Exclusive {
+        /// The name of the database.
+        name: String,
+        /// The keys in the configuration file.
+        keys: &'static str,
+    },
+    /// The variable with the password is not set.
+    #[error("database '{name}': the variable {variable} is not set")]
+    UnsetVariable {
+        /// The name of the database.
+        name: String,
+        /// The name of the variable.
+        variable: String,
     },
     /// A file it names cannot be read.
     #[error("database '{name}': {setting} cannot be read")]

@@ -75,7 +75,7 @@ impl StateDatabase {
     /// Fails if the URL or a file cannot be used; the message contains nothing of the URL.
     pub fn describe(
         url: &str,
-        adjust: impl FnOnce(&mut Settings),
+        adjust: impl FnOnce(&mut Settings) -> Result<(), InvalidDatabase>,
     ) -> Result<Database, InvalidState> {
         let base = Settings {
             query_timeout: STATEMENT,
@@ -94,7 +94,7 @@ impl StateDatabase {
             settings.password = Password::PasswordFile;
         }
         "state".clone_into(&mut settings.name);
-        adjust(&mut settings);
+        adjust(&mut settings)?;
         Ok(Database::try_from(settings)?)
     }
 

@@ -528,12 +528,12 @@ async fn replicas_that_start_at_the_same_time_create_the_tables_once() {
 
 #[test]
 fn a_state_url_may_write_and_shows_no_password() {
-    let database = StateDatabase::describe("postgres://app:swordfish@db.example/state", |_| {});
+    let database = StateDatabase::describe("postgres://app:swordfish@db.example/state", |_| Ok(()));
     let database = database.expect("good");
     assert!(database.allows_writes());
     assert_eq!(database.name(), "state");
     assert!(!format!("{database:?}").contains("swordfish"));
-    let error = StateDatabase::describe("mysql://app:swordfish@db.example/state", |_| {});
+    let error = StateDatabase::describe("mysql://app:swordfish@db.example/state", |_| Ok(()));
     let error = error.expect_err("another kind").to_string();
     assert!(!error.contains("swordfish"), "{error}");
 }

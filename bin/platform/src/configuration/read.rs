@@ -155,7 +155,7 @@ fn state(state: &Section<'_>) -> Option<Secret> {
     if url.is_empty() {
         return None;
     }
-    if let Err(error) = StateDatabase::describe(url.expose(), |_| {}) {
+    if let Err(error) = StateDatabase::describe(url.expose(), |_| Ok(())) {
         key.problem(error);
     }
     Some(url)

@@ -3,7 +3,8 @@
 use std::{error::Error, fmt::Write as _, iter, net::Ipv6Addr, sync::Arc, time::Duration};
 
 use ziggurat_postgres::database::{
-    Database, Host, InvalidDatabase, Password, Pooler, Settings, SslMode, TargetSessionAttrs,
+    ConnectKeys, Database, Host, InvalidDatabase, Password, Pooler, Settings, SslMode,
+    TargetSessionAttrs,
 };
 use ziggurat_runtime::{
     Secret,
@@ -50,7 +51,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Reads the section, and the files it names.
 pub(super) fn read(file: &Section<'_>, purpose: Purpose) -> Option<Arc<Database>> {
-    let settings = settings(file, servers(file, purpose)?, purpose);
+    let connect = ConnectKeys::read(file);
+    let mut settings = settings(file, servers(file, purpose)?, purpose, &connect);
     // The missing keys are already reported.
     let is_whole = !settings.user.is_empty()
         && !settings.database.is_empty()
@@ -61,7 +63,8 @@ pub(super) fn read(file: &Section<'_>, purpose: Purpose) -> Option<Arc<Database>
     if !is_whole {
         return None;
     }
-    let database = Database::try_from(settings);
+    let database = connect.apply(&mut settings);
+    let database = database.and_then(|()| Database::try_from(settings));
     database
         .map_err(|error| file.problem(with_file_keys(&error)))
         .ok()
@@ -93,7 +96,12 @@ fn servers(file: &Section<'_>, purpose: Purpose) -> Option<Servers> {
     })
 }
 
-fn settings(file: &Section<'_>, servers: Servers, purpose: Purpose) -> Settings {
+fn settings(
+    file: &Section<'_>,
+    servers: Servers,
+    purpose: Purpose,
+    connect: &ConnectKeys,
+) -> Settings {
     let default = Settings::default();
     let usual_timeout = match purpose {
         Purpose::Questions => default.query_timeout,
@@ -116,7 +124,7 @@ fn settings(file: &Section<'_>, servers: Servers, purpose: Purpose) -> Settings 
         name: database.clone(),
         database,
         user: required(file, "username", &["PGUSER", "USER"]),
-        password: password(file),
+        password: password(file, connect),
         ssl_mode: file
             .key("ssl_mode")
             .parsed(|text| text.parse().map_err(|_| SSL_MODES))
@@ -203,10 +211,16 @@ fn required(file: &Section<'_>, key: &str, variables: &[&str]) -> String {
     value.required(text.or_else(|| variable().map(str::to_owned)))
 }
 
-fn password(file: &Section<'_>) -> Password {
+fn password(file: &Section<'_>, connect: &ConnectKeys) -> Password {
     let environment = file.environment();
     let variable = || environment.get("PGPASSWORD").map(Secret::from);
-    if let Some(password) = file.key("password").secret().or_else(variable) {
+    let given = file.key("password").secret();
+    if connect.has_password() {
+        return given.map_or(Password::PasswordFile, |password| {
+            Password::Given(password.into())
+        });
+    }
+    if let Some(password) = given.or_else(variable) {
         return Password::Given(password.into());
     }
     if let Some(warning) = password_file::warning(environment) {

@@ -2,6 +2,7 @@
 
 mod auth;
 mod cascades;
+mod connect;
 mod example;
 mod files;
 mod ingest;

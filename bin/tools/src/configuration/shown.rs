@@ -219,6 +219,7 @@ fn of_database(entry: &Entry) -> Vec<(&'static str, Json)> {
     let rest = [
         ("database", json!(settings.database)),
         ("user", json!(settings.user)),
+        ("password_env", json!(entry.connect.password_env())),
         ("application_name", json!(settings.application_name)),
         ("allow_writes", json!(settings.allow_writes)),
         (

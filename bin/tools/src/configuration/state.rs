@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ziggurat_postgres::database::Database;
+use ziggurat_postgres::database::{ConnectKeys, Database};
 use ziggurat_runtime::config::Section;
 use ziggurat_state::{InvalidState, StateDatabase};
 
@@ -19,6 +19,8 @@ pub(crate) struct State {
     pub(crate) cert: Option<PathBuf>,
     /// Private key of the client certificate.
     pub(crate) key: Option<PathBuf>,
+    /// Source of the password.
+    pub(crate) connect: ConnectKeys,
 }
 
 // === impl State ===
@@ -30,11 +32,13 @@ impl State {
             file.key("sslcert").path(),
             file.key("sslkey").path(),
         );
+        let connect = ConnectKeys::read(file);
         let state = Self {
             url: provider::secret(file, "url", &["ZIGGURAT_STATE_URL"])?,
             root_cert,
             cert,
             key,
+            connect,
         };
         if let Err(error) = state.database() {
             file.key("url").problem(error);
@@ -48,6 +52,7 @@ impl State {
             settings.ssl_root_cert.clone_from(&self.root_cert);
             settings.ssl_cert.clone_from(&self.cert);
             settings.ssl_key.clone_from(&self.key);
+            self.connect.apply(settings)
         })
     }
 }

@@ -368,6 +368,7 @@ async fn only_the_look_up_that_notices_it_waits_for_a_database_that_is_silent() 
     let database = StateDatabase::describe("postgres://app:secret@db.example/state", |settings| {
         settings.hosts.clear();
         silence.stand_in(settings);
+        Ok(())
     });
     let (pools, reaper) = ziggurat_postgres::pool::Pools::new();
     let (shared, batcher) = Shared::new(StateDatabase::new(&pools, database.expect("valid")));

@@ -22,11 +22,13 @@ impl RawDatabase {
         default: Settings,
     ) -> anyhow::Result<Entry> {
         let settings = self.settings(name, sources, default);
-        let settings = settings.with_context(|| format!("database '{name}'"))?;
+        let mut settings = settings.with_context(|| format!("database '{name}'"))?;
+        self.connect.apply(&mut settings)?;
         Ok(Entry {
             database: Database::try_from(settings)?.into(),
             users: self.users,
             clients: self.clients,
+            connect: self.connect,
         })
     }
 

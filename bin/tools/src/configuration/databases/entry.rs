@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
 use ziggurat_databases::Configured;
-use ziggurat_postgres::database::Database;
+use ziggurat_postgres::database::{ConnectKeys, Database};
 
 /// Database, and the users who may use it.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub(crate) struct Entry {
     pub(crate) users: Vec<String>,
     /// Clients of an issuer that may use it.
     pub(crate) clients: Vec<String>,
+    /// Keys that say how to reach it.
+    pub(crate) connect: ConnectKeys,
 }
 
 // === impl Entry ===

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ziggurat_postgres::database::Settings;
+use ziggurat_postgres::database::{ConnectKeys, Settings};
 use ziggurat_runtime::{
     config::{Section, Source, Value},
     flags::Flags,
@@ -59,6 +59,7 @@ pub(super) struct RawDatabase {
     pub(super) allow_dangerous_functions: bool,
     pub(super) users: Vec<String>,
     pub(super) clients: Vec<String>,
+    pub(super) connect: ConnectKeys,
 }
 
 // === impl RawDatabase ===
@@ -77,6 +78,7 @@ impl RawDatabase {
                 .boolean()
                 .unwrap_or(false),
             hosts: file.key("hosts").list().map(hosts),
+            connect: ConnectKeys::read(file),
             texts: BTreeMap::new(),
         };
         raw.set("port", port.map(|port| port.to_string()));
@@ -182,12 +184,15 @@ impl RawDatabase {
 
     /// Takes the password of the environment if no other is set.
     pub(super) fn fill_password(&mut self, nothing: &Section<'_>) {
+        if self.connect.has_password() {
+            return;
+        }
         let password = nothing.variable("PGPASSWORD").map(str::to_owned);
         self.fill("password", "", password, nothing);
     }
 
     pub(super) fn lacks_password(&self) -> bool {
-        self.text("password").is_none()
+        self.text("password").is_none() && !self.connect.has_password()
     }
 
     /// Sets a text of the environment that is missing, or is the default.

@@ -1,3 +1,5 @@
+mod connect;
+
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
