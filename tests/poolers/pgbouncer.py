@@ -3,6 +3,7 @@ each other."""
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -52,10 +53,10 @@ SESSION_LEVEL = [
 ]
 
 
-def pgbouncer(stack, folder, variables):
+def pgbouncer(stack, folder, variables, mode="transaction"):
     """Starts PgBouncer in front of a database; returns the variables of its clients."""
     port = free_port()
-    config = folder / "pgbouncer.ini"
+    config = folder / f"pgbouncer-{mode}.ini"
     target = " ".join(
         f"{key}={variables[name]}"
         for key, name in [
@@ -68,7 +69,7 @@ def pgbouncer(stack, folder, variables):
     )
     config.write_text(
         f"[databases]\nshop = {target}\n\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
-        f"listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"
+        f"listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = {mode}\n"
         f"default_pool_size = {CONNECTIONS}\nmax_client_conn = 500\n"
     )
     command = ["pgbouncer", "-q"]
@@ -76,7 +77,7 @@ def pgbouncer(stack, folder, variables):
         # It refuses to run as root.
         folder.chmod(0o755)
         command += ["-u", "nobody"]
-    log = stack.enter_context(open(folder / "pgbouncer.log", "wb"))
+    log = stack.enter_context(open(folder / f"pgbouncer-{mode}.log", "wb"))
     stack.enter_context(running([*command, config], stdout=log, stderr=log))
     bouncer = variables | {"PGPORT": str(port), "PGDATABASE": "shop", "PGUSER": "app"}
     deadline = time.monotonic() + PATIENCE
@@ -183,6 +184,19 @@ def left(direct, faults):
     faults.expect("advisory locks left", direct.execute(locks).fetchone()[0], 0)
 
 
+def statement_mode(stack, folder, variables, faults):
+    """Checks that a pooler that shares connections within a transaction is refused."""
+    bouncer = pgbouncer(stack, folder, variables, "statement")
+    home = folder / "statement"
+    home.mkdir()
+    arguments = write_configuration(home, databases=[entry("shop", bouncer)])
+    command = [os.environ["POOLERS_PROGRAM"], "-check-config", "-connect", *arguments]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    expected = "database 'shop': the pooler does not keep transactions together\n"
+    faults.expect("the answer to statement mode", (ran.returncode, ran.stdout), (1, expected))
+
+
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     begun = time.monotonic()
@@ -229,9 +243,10 @@ def main():
         left(direct, faults)
         refused(Caller(serve("writing", [writing], "-no-auth")), direct, faults)
         written = direct.execute("SELECT count(*) FROM written").fetchone()[0]
+        statement_mode(stack, folder, variables, faults)
         if faults.kinds:
             print("--- log of PgBouncer, its end")
-            print(*(folder / "pgbouncer.log").read_text().splitlines()[-10:], sep="\n")
+            print(*(folder / "pgbouncer-transaction.log").read_text().splitlines()[-10:], sep="\n")
     print(
         f"PgBouncer: {CALLERS} callers, {done['calls']} calls, {done['given up']} given up; "
         f"{OTHERS} connections of another program, {done['statements']} statements, "

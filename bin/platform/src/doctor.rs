@@ -74,7 +74,7 @@ async fn examine(configured: &Configuration, options: &Options) -> Vec<Finding> 
 /// Checks the database that replicas share.
 async fn state(url: &Secret, options: &Options) -> Vec<Finding> {
     const ID: &str = "state";
-    let database = match StateDatabase::describe(url.expose(), |_| {}) {
+    let database = match StateDatabase::describe(url.expose(), |_| Ok(())) {
         Ok(database) => Arc::new(database),
         Err(error) => return vec![Finding::fail(ID, causes(&error), "correct state.url")],
     };

@@ -106,6 +106,7 @@ impl Subject<'_> {
             connection::tls(self.database, self.has_tls),
             limits::version(&self.facts),
         ];
+        findings.extend(connection::programs(settings));
         findings.extend(rights::role(&self.facts));
         findings.extend(rights::writes(settings.allow_writes, &self.facts));
         findings.extend(limits::limits(settings, &self.facts));

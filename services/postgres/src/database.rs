@@ -18,30 +18,47 @@
 
 mod connection_limit;
 mod host;
+mod invalid;
 mod keys;
 mod password;
+mod password_command;
+mod password_keeper;
+pub mod service_file;
 mod session;
 mod target;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, io, net::IpAddr, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    hash::{BuildHasher as _, RandomState},
+    path::PathBuf,
+    str::FromStr,
+    sync::Arc,
+    time::Duration,
+};
 
 use secrecy::SecretString;
 use thiserror::Error;
 
-pub use crate::driver::{RequireAuth, SslMode, UnknownAuth, UnknownSslMode};
+pub use crate::driver::{
+    CommandFailure, CommandLine, MinTls, RequireAuth, SslMode, UnknownAuth, UnknownSslMode,
+    UnknownTls,
+};
 
 use self::target::Certificates;
 pub(crate) use self::{
     connection_limit::{ConnectionLimit, Permits},
+    password_command::Issued,
     session::{Match, ServerState},
     target::Target,
 };
 pub use self::{
     host::Host,
+    invalid::InvalidDatabase,
     keys::ConnectKeys,
     password::Password,
+    password_command::PasswordCommand,
     session::{TargetSessionAttrs, UnknownSessionAttrs},
 };
 
@@ -67,6 +84,8 @@ pub struct Settings {
     pub given_port: Option<u16>,
     /// Several hosts, tried in this order. If there are any, `host` and `port` are ignored.
     pub hosts: Vec<Host>,
+    /// Program that connects to the one host: its standard streams are the connection.
+    pub connect_command: Option<CommandLine>,
     /// Requirement on the server to connect to.
     pub target_session_attrs: TargetSessionAttrs,
     /// The name of the database in PostgreSQL.
@@ -77,6 +96,8 @@ pub struct Settings {
     pub password: Password,
     /// The use of TLS.
     pub ssl_mode: SslMode,
+    /// The oldest version of TLS that is used.
+    pub min_tls: MinTls,
     /// The methods of authentication that are accepted. Without, all are; a password in clear text
     /// only over a socket, or if TLS is required.
     pub require_auth: Option<RequireAuth>,
@@ -87,6 +108,10 @@ pub struct Settings {
     pub ssl_cert: Option<PathBuf>,
     /// The file with its key.
     pub ssl_key: Option<PathBuf>,
+    /// Options of the command line of PostgreSQL for its sessions, such as `-c work_mem=64MB`.
+    pub options: Option<String>,
+    /// Order in which the hosts are tried.
+    pub host_order: HostOrder,
     /// The name that PostgreSQL shows for the connections.
     pub application_name: String,
     /// Kind of the pooler between this server and PostgreSQL.
@@ -120,6 +145,16 @@ pub struct Settings {
     pub max_idle: Duration,
     /// Maximum lifetime of a connection.
     pub max_lifetime: Duration,
+}
+
+/// Order in which the hosts of a database are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostOrder {
+    /// Order of the list.
+    #[default]
+    Listed,
+    /// Another one for each connection.
+    Random,
 }
 
 /// Kind of the pooler between this server and PostgreSQL.
@@ -163,88 +198,6 @@ pub struct Database {
     limit: Arc<ConnectionLimit>,
 }
 
-/// Reason to refuse the settings of a database.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum InvalidDatabase {
-    /// It has no name.
-    #[error("name is required")]
-    NoName,
-    /// It has no user, or one of its hosts has no name.
-    #[error("database '{name}': {setting} is required")]
-    Missing {
-        /// The name of the database.
-        name: String,
-        /// Its key in the configuration file.
-        setting: &'static str,
-    },
-    /// A setting is out of its range.
-    #[error("database '{name}': {setting} must be {range}")]
-    OutOfRange {
-        /// The name of the database.
-        name: String,
-        /// Its key in the configuration file.
-        setting: &'static str,
-        /// The allowed range.
-        range: &'static str,
-    },
-    /// There is a client certificate without its key, or a key without its certificate.
-    #[error("database '{name}': sslcert and sslkey must be set together")]
-    HalfCertificate {
-        /// The name of the database.
-        name: String,
-    },
-    /// Nothing says which authorities may certify a server of any name.
-    #[error(
-        "database '{name}': sslmode verify-ca needs sslrootcert, a file with the certificates of \
-         the authorities to trust"
-    )]
-    NoAuthorities {
-        /// The name of the database.
-        name: String,
-    },
-    /// The authorities of the system are trusted only together with the name of the host.
-    #[error("database '{name}': sslrootcert system needs sslmode verify-full")]
-    WeakMode {
-        /// The name of the database.
-        name: String,
-    },
-    /// Two keys have the same purpose.
-    #[error("database '{name}': {keys} exclude each other")]
-    Exclusive {
-        /// The name of the database.
-        name: String,
-        /// The keys in the configuration file.
-        keys: &'static str,
-    },
-    /// The variable with the password is not set.
-    #[error("database '{name}': the variable {variable} is not set")]
-    UnsetVariable {
-        /// The name of the database.
-        name: String,
-        /// The name of the variable.
-        variable: String,
-    },
-    /// A file it names cannot be read.
-    #[error("database '{name}': {setting} cannot be read")]
-    Unreadable {
-        /// The name of the database.
-        name: String,
-        /// The key of the file in the configuration file.
-        setting: &'static str,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A file it names holds something else.
-    #[error("database '{name}': {setting} has no PEM block of the expected kind")]
-    NotPem {
-        /// The name of the database.
-        name: String,
-        /// The key of the file in the configuration file.
-        setting: &'static str,
-    },
-}
-
 // === impl Settings ===
 
 impl Default for Settings {
@@ -255,15 +208,19 @@ impl Default for Settings {
             port: 5432,
             given_port: None,
             hosts: Vec::new(),
+            connect_command: None,
             target_session_attrs: TargetSessionAttrs::Any,
             database: "postgres".to_owned(),
             user: String::new(),
             password: Password::PasswordFile,
             ssl_mode: SslMode::Prefer,
+            min_tls: MinTls::default(),
             require_auth: None,
             ssl_root_cert: None,
             ssl_cert: None,
             ssl_key: None,
+            options: None,
+            host_order: HostOrder::Listed,
             application_name: "ziggurat".to_owned(),
             pooler: Pooler::Detect,
             allow_writes: false,
@@ -307,6 +264,13 @@ impl Settings {
         if hosts.iter().any(|host| host.name.is_empty()) {
             let (name, setting) = (name(), "host");
             return Err(InvalidDatabase::Missing { name, setting });
+        }
+        let is_clear = [SslMode::Disable, SslMode::Allow, SslMode::Prefer];
+        if matches!(self.password, Password::Command(_))
+            && is_clear.contains(&self.ssl_mode)
+            && !hosts.iter().all(Host::is_here)
+        {
+            return Err(InvalidDatabase::NeedsTls { name: name() });
         }
         let outside = self.out_of_range().map(|(setting, range)| {
             let name = name();
@@ -435,13 +399,7 @@ impl Database {
     /// Returns whether no network is between this server and the database.
     #[must_use]
     pub fn is_local(&self) -> bool {
-        let hosts = self.settings.all_hosts();
-        hosts.iter().all(|host| {
-            let address: Option<IpAddr> = host.name.trim_matches(['[', ']']).parse().ok();
-            host.is_socket()
-                || host.name == "localhost"
-                || address.is_some_and(|address| address.is_loopback())
-        })
+        self.settings.all_hosts().iter().all(Host::is_here)
     }
 
     /// Returns whether the other one has the same settings, and the files that they name have the
@@ -450,8 +408,9 @@ impl Database {
     pub fn is_same(&self, other: &Self) -> bool {
         let (one, two) = (&self.settings, &other.settings);
         let is_same_target = |(one, two): (&Target, &Target)| one.is_same(two);
-        // `Debug` does not show passwords, so they are compared separately.
+        // `Debug` does not show passwords and arguments, so they are compared separately.
         one.password.is_same(&two.password)
+            && one.connect_command == two.connect_command
             && format!("{one:?}") == format!("{two:?}")
             && self.certificates == other.certificates
             && self.targets.iter().zip(&*other.targets).all(is_same_target)
@@ -467,6 +426,17 @@ impl Database {
         let hosts = |database: &Self| database.settings.all_hosts();
         let others = hosts(other);
         hosts(self).iter().any(|host| others.contains(host))
+    }
+
+    /// Returns the order in which the hosts are tried.
+    pub(crate) fn order(&self) -> Vec<usize> {
+        let mut order: Vec<_> = (0..self.targets.len()).collect();
+        if self.settings.host_order == HostOrder::Random {
+            // Each hasher has a random key of its own.
+            let random = RandomState::new();
+            order.sort_by_cached_key(|index| random.hash_one(index));
+        }
+        order
     }
 
     pub(crate) fn targets(&self) -> &[Target] {

@@ -21,6 +21,7 @@
 
 mod auth;
 mod cancel;
+mod command;
 mod encode;
 mod error;
 mod long_message;
@@ -32,6 +33,7 @@ mod startup;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod tunnel;
 
 use std::{future::poll_fn, io, mem, pin::pin, sync::Arc, task::Poll, time::Duration};
 
@@ -45,14 +47,17 @@ use tokio::{
 
 pub use self::{
     auth::{RequireAuth, UnknownAuth},
+    command::{CommandFailure, CommandLine},
     error::{DriverError, ServerError},
-    tls::{SslMode, UnknownSslMode},
+    tls::{MinTls, SslMode, UnknownSslMode, UnknownTls},
 };
 pub(crate) use self::{
     cancel::CancelKey,
+    command::{Running, ending},
     options::{ConnectOptions, Endpoint},
     row::Field,
     tls::Tls,
+    tunnel::TunnelAddress,
 };
 pub use self::{
     encode::Value,

@@ -30,7 +30,8 @@ mod tests;
 use std::{borrow::Cow, ops::Range, str::FromStr, time::Duration};
 
 use crate::database::{
-    Database, Host, InvalidDatabase, Password, RequireAuth, Settings, SslMode, TargetSessionAttrs,
+    Database, Host, HostOrder, InvalidDatabase, MinTls, Password, RequireAuth, Settings, SslMode,
+    TargetSessionAttrs,
 };
 use secrecy::SecretString;
 use thiserror::Error;
@@ -157,6 +158,10 @@ impl Settings {
             ssl_root_cert: None,
             ssl_cert: None,
             ssl_key: None,
+            connect_command: None,
+            min_tls: MinTls::default(),
+            options: None,
+            host_order: HostOrder::Listed,
             application_name: parts
                 .application_name
                 .unwrap_or_else(|| base.application_name.clone()),

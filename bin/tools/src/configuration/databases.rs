@@ -3,6 +3,7 @@
 
 mod check;
 mod entry;
+mod libpq;
 mod raw;
 #[cfg(test)]
 mod tests;
@@ -58,8 +59,9 @@ pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, defaults: &Settings) 
         Err(error) => nothing.complain(format_args!("{error:#}")),
         Ok(Some(database)) => databases.push(database),
         Ok(None) => {
-            let user = ["ZIGGURAT_DB_USER", "PGUSER"].map(|name| nothing.variable(name));
-            if named.is_empty() && (has_flags || user.iter().any(Option::is_some)) {
+            let user = ["ZIGGURAT_DB_USER", "PGUSER", "PGSERVICE"];
+            let is_user = |name: &&str| nothing.variable(name).is_some();
+            if named.is_empty() && (has_flags || user.iter().any(is_user)) {
                 let name = Some(DEFAULT_NAME.to_owned());
                 named.push(NamedDatabase::new(name, nothing.clone()));
             }
@@ -80,7 +82,13 @@ pub(super) fn read(list: &Value<'_>, url: Option<&Secret>, defaults: &Settings) 
     {
         let flags = (index == 0).then_some(flags);
         let mut raw = RawDatabase::read(&file, &prefixes, flags);
+        let of_all = nothing.variable("PGSERVICE").filter(|_| index == 0);
+        if let Err(error) = raw.fill_service(of_all, &nothing) {
+            let name = name.as_deref().unwrap_or_default();
+            nothing.complain(format_args!("database '{name}': {error}"));
+        }
         if index == 0 {
+            libpq::refuse(&nothing);
             raw.fill_defaults(&nothing);
         }
         databases.push((name, raw));
@@ -159,6 +167,9 @@ fn url(
     let name = url.text("database").unwrap_or(DEFAULT_NAME).to_owned();
     let mut raw = RawDatabase::read(nothing, &[PREFIX.to_owned()], None);
     raw.overlay(url, nothing, source);
+    raw.fill_service(nothing.variable("PGSERVICE"), nothing)
+        .with_context(|| format!("database '{name}'"))?;
+    libpq::refuse(nothing);
     raw.fill_url(nothing);
     Ok(Some((Some(name), raw)))
 }

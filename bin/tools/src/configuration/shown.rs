@@ -201,6 +201,12 @@ pub(crate) fn values(configuration: &Configuration, sources: &Sources) -> Vec<Se
                 .passwords()
                 .any(|password| !password.expose_secret().is_empty()),
         });
+        // An argument of a program may be a secret.
+        let programs = entry.connect.programs();
+        settings.extend(programs.into_iter().map(|(key, is_set)| Setting::Secret {
+            key: format!("{place}.{key}"),
+            is_set,
+        }));
     }
     settings
 }

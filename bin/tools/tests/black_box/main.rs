@@ -40,6 +40,7 @@ mod print_client;
 mod probes;
 mod prompts;
 mod query_api;
+mod reaching;
 mod reload;
 mod reload_definitions;
 mod replicas;

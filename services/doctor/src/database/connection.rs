@@ -1,7 +1,7 @@
 //! Checks of the way to a database: the connection and its encryption.
 
 use ziggurat_postgres::{
-    database::{Database, Settings, SslMode},
+    database::{Database, Password, Settings, SslMode},
     error::{QueryError, Report},
     pool::{Cause, TriedHost},
     quoted,
@@ -11,6 +11,8 @@ use crate::Finding;
 
 const CONNECT: &str = "db.connect";
 const TLS: &str = "db.tls";
+const PASSWORD_COMMAND: &str = "password_command";
+const CONNECT_COMMAND: &str = "connect_command";
 
 /// Returns the finding of a connection that was made.
 pub(super) fn reached(settings: &Settings) -> Finding {
@@ -27,13 +29,39 @@ pub(super) fn reached(settings: &Settings) -> Finding {
 pub(super) fn failures(settings: &Settings, tried: &[TriedHost]) -> Vec<Finding> {
     let failure = |it: &TriedHost| {
         let finding = format!("{}: {}", it.host, it.cause);
-        Finding::fail(CONNECT, finding, advice(settings, &it.cause))
+        Finding::fail(id_of(&it.cause), finding, advice(settings, &it.cause))
     };
     if tried.is_empty() {
         let fix = "name a host of the database";
         return vec![Finding::fail(CONNECT, "there is no host to try", fix)];
     }
     tried.iter().map(failure).collect()
+}
+
+/// Returns a finding for each program that a connection was made with.
+pub(super) fn programs(settings: &Settings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if matches!(settings.password, Password::Command(_)) {
+        findings.push(Finding::ok(
+            PASSWORD_COMMAND,
+            "the program gives a password that works",
+        ));
+    }
+    if settings.connect_command.is_some() {
+        findings.push(Finding::ok(CONNECT_COMMAND, "the program connects"));
+    }
+    findings
+}
+
+/// Returns the id of the check that a cause is about.
+fn id_of(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::Command(failure) if failure.to_string().starts_with(PASSWORD_COMMAND) => {
+            PASSWORD_COMMAND
+        }
+        Cause::Command(_) => CONNECT_COMMAND,
+        _ => CONNECT,
+    }
 }
 
 /// Returns the finding of a check that ended early.
@@ -101,6 +129,11 @@ fn advice(settings: &Settings, cause: &Cause) -> String {
         Cause::Certificate(_) => "sslrootcert: the certificate of the authority that signed the \
                                   certificate of the server, and host: the name in it"
             .to_owned(),
+        Cause::Command(_) => {
+            "run the program by hand, as the account of this server; its errors are in \
+                              the log at the level debug"
+                .to_owned()
+        }
         Cause::Unfit(_) => "correct target_session_attrs or require_auth, or the hosts".to_owned(),
         _ => "does PostgreSQL listen on this port? Look at the log of the server".to_owned(),
     }

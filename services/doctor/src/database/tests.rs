@@ -1,4 +1,7 @@
-use ziggurat_postgres::fixture::{Fixture, Silence};
+use ziggurat_postgres::{
+    database::{CommandLine, Password, PasswordCommand},
+    fixture::{Fixture, Silence},
+};
 
 use super::*;
 use crate::Status::{self, Fail, Ok as Good, Warn};
@@ -189,6 +192,25 @@ async fn extensions_and_indexes_that_are_missing_are_found_and_made() {
     let (status, fix) = patient.state("db.extensions").await;
     let expected = (Warn, "CREATE EXTENSION pg_stat_statements;".to_owned());
     assert_eq!((status, fix), expected);
+    patient.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_for_passwords_has_a_check_of_its_own() {
+    let mut patient = Patient::new().await;
+    for (script, status) in [("exit 1", Fail), ("echo good", Good)] {
+        let words = ["sh", "-c", script].map(str::to_owned);
+        patient.fixture.settings.password = Password::Command(PasswordCommand {
+            command: CommandLine::new(words.to_vec()).expect("a program"),
+            lifetime: Duration::ZERO,
+            timeout: TIMEOUT,
+        });
+        assert_eq!(
+            patient.state("password_command").await.0,
+            status,
+            "{script}"
+        );
+    }
     patient.end().await;
 }
 

@@ -119,7 +119,7 @@ async fn rows(
 /// Returns the address of the server, to which the name of a table is added.
 fn base(settings: &Settings) -> String {
     let user: String = percent::encode(&settings.user).collect();
-    let Host { name, port } = &settings.all_hosts()[0];
+    let Host { name, port, .. } = &settings.all_hosts()[0];
     let host = if name.contains(':') {
         format!("[{name}]")
     } else {

@@ -1,6 +1,6 @@
 //! Address of a server.
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 /// Host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub struct Host {
     pub name: String,
     /// The port.
     pub port: u16,
+    /// The address to connect to. Without it, the name is resolved.
+    pub address: Option<IpAddr>,
 }
 
 // === impl Host ===
@@ -19,6 +21,16 @@ impl Host {
         Self {
             name: name.into(),
             port,
+            address: None,
+        }
+    }
+
+    /// Returns whether it is this machine.
+    pub(super) fn is_here(&self) -> bool {
+        let named = || self.name.trim_matches(['[', ']']).parse().ok();
+        match self.address.or_else(named) {
+            Some(address) => address.is_loopback(),
+            None => self.is_socket() || self.name == "localhost",
         }
     }
 
@@ -32,7 +44,7 @@ impl Host {
 impl fmt::Display for Host {
     /// Hides the folder of a socket, since clients see this text too.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, port } = self;
+        let Self { name, port, .. } = self;
         if self.is_socket() {
             write!(f, "local socket {port}")
         } else if name.contains(':') {

@@ -11,7 +11,7 @@ use std::{
 use secrecy::{ExposeSecret as _, SecretString};
 use tracing::warn;
 
-use crate::database::Host;
+use crate::database::{Host, PasswordCommand};
 
 /// Maximum number of bytes read from a password file.
 const MAX_FILE: u64 = 1 << 20;
@@ -31,6 +31,8 @@ pub enum Password {
     PasswordFile,
     /// From `PGPASSWORD`, else from the file.
     Environment,
+    /// From a program, for each host.
+    Command(PasswordCommand),
 }
 
 /// Login that a password is for.
@@ -48,6 +50,7 @@ impl Password {
     pub(super) fn resolve(&self, account: Account<'_>) -> SecretString {
         match self {
             Self::Given(password) => password.clone(),
+            Self::Command(_) => SecretString::default(),
             Self::PasswordFile => from_file(account, env::var_os),
             Self::Environment => match env::var("PGPASSWORD") {
                 Ok(password) if !password.is_empty() => password.into(),
@@ -63,6 +66,7 @@ impl Password {
             (Self::PasswordFile, Self::PasswordFile) | (Self::Environment, Self::Environment) => {
                 true
             }
+            (Self::Command(one), Self::Command(two)) => one == two,
             _ => false,
         }
     }

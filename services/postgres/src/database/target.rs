@@ -1,13 +1,16 @@
 //! Options to connect to each host of a database.
 
-use std::{fs::File, io, io::Read as _, path::Path, time::Duration};
+use std::{fs::File, io, io::Read as _, path::Path, sync::Arc, time::Duration};
 
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use secrecy::ExposeSecret as _;
 
 use crate::{
-    database::{Host, InvalidDatabase, Settings, SslMode, password::Account},
-    driver::{ConnectOptions, Endpoint, RequireAuth, Tls},
+    database::{
+        Host, InvalidDatabase, Password, Settings, SslMode, password::Account,
+        password_keeper::PasswordKeeper,
+    },
+    driver::{ConnectOptions, Endpoint, RequireAuth, Tls, TunnelAddress},
 };
 
 /// Name for the authorities of the operating system in place of a file, as in libpq.
@@ -23,6 +26,8 @@ pub(crate) struct Target {
     pub(crate) options: ConnectOptions,
     /// Options to try if the first ones are refused.
     pub(crate) otherwise: Option<ConnectOptions>,
+    /// Has the password instead of the options.
+    pub(crate) keeper: Option<Arc<PasswordKeeper>>,
     password: secrecy::SecretString,
 }
 
@@ -42,11 +47,19 @@ impl Target {
         host: &Host,
         certificates: &Certificates,
     ) -> Result<Self, InvalidDatabase> {
-        let password = settings.password.resolve(Account {
+        let account = Account {
             host,
             user: &settings.user,
             database: &settings.database,
-        });
+        };
+        let password = settings.password.resolve(account);
+        let keeper = match &settings.password {
+            Password::Command(command) => {
+                let keeper = PasswordKeeper::new(command.clone(), &settings.name, account);
+                Some(Arc::new(keeper))
+            }
+            _ => None,
+        };
         let auth = settings.require_auth.unwrap_or_else(|| {
             let weak = [SslMode::Disable, SslMode::Allow, SslMode::Prefer];
             RequireAuth::by_default(host.is_socket() || !weak.contains(&settings.ssl_mode))
@@ -54,11 +67,12 @@ impl Target {
         let (mode, otherwise) = modes(settings.ssl_mode, host);
         let options = |mode| {
             Ok(ConnectOptions {
-                endpoint: endpoint(host),
+                endpoint: endpoint(settings, host),
                 user: settings.user.clone(),
                 password: password.clone(),
                 database: settings.database.clone(),
                 application_name: settings.application_name.clone(),
+                session: settings.options.clone(),
                 tls: certificates.tls(settings, mode)?,
                 auth,
                 silence: silence(settings),
@@ -68,7 +82,8 @@ impl Target {
             host: host.clone(),
             otherwise: otherwise.map(options).transpose()?,
             options: options(mode)?,
-            password: password.clone(),
+            keeper,
+            password,
         })
     }
 
@@ -92,13 +107,20 @@ fn modes(asked: SslMode, host: &Host) -> (SslMode, Option<SslMode>) {
     }
 }
 
-fn endpoint(host: &Host) -> Endpoint {
-    if host.is_socket() {
+fn endpoint(settings: &Settings, host: &Host) -> Endpoint {
+    if let Some(command) = &settings.connect_command {
+        Endpoint::Tunnel(TunnelAddress {
+            command: command.for_address(&host.name, host.port),
+            host: host.name.clone(),
+            database: settings.name.clone(),
+        })
+    } else if host.is_socket() {
         Endpoint::Unix(Path::new(&host.name).join(format!(".s.PGSQL.{}", host.port)))
     } else {
         Endpoint::Tcp {
             host: host.name.clone(),
             port: host.port,
+            address: host.address,
         }
     }
 }
@@ -162,7 +184,8 @@ impl Certificates {
     fn tls(&self, settings: &Settings, mode: SslMode) -> Result<Tls, InvalidDatabase> {
         let client = self.client.as_ref();
         let client = client.map(|(certificate, key)| (&**certificate, &**key));
-        Tls::new(mode, self.roots.as_deref(), client).map_err(|_| InvalidDatabase::NotPem {
+        let min = settings.min_tls;
+        Tls::new(mode, min, self.roots.as_deref(), client).map_err(|_| InvalidDatabase::NotPem {
             name: settings.name.clone(),
             setting: if client.is_some() {
                 "sslcert"

@@ -212,3 +212,43 @@ fn a_database_is_local_if_no_network_is_in_between() {
         assert_eq!(database.is_local(), expected, "{host}");
     }
 }
+
+#[test]
+fn a_password_of_a_program_leaves_this_machine_only_with_tls() {
+    let command = CommandLine::new(vec!["get-password".to_owned()]).expect("a program");
+    let hosts = [
+        "db.example",
+        "10.0.0.1",
+        "localhost",
+        "127.0.0.2",
+        "::1",
+        "/run",
+    ];
+    for (ssl_mode, refused) in [
+        (SslMode::Disable, 2),
+        (SslMode::Allow, 2),
+        (SslMode::Prefer, 2),
+        (SslMode::Require, 0),
+        (SslMode::VerifyFull, 0),
+    ] {
+        let described = |host: &&str| {
+            Database::try_from(Settings {
+                host: (*host).to_owned(),
+                ssl_mode,
+                password: Password::Command(PasswordCommand {
+                    command: command.clone(),
+                    lifetime: Duration::ZERO,
+                    timeout: Duration::from_secs(1),
+                }),
+                ..settings()
+            })
+        };
+        let errors: Vec<_> = hosts
+            .iter()
+            .filter_map(|host| described(host).err())
+            .map(|error| error.to_string())
+            .collect();
+        let expected = "database 'main': password_command needs sslmode require or stronger";
+        assert_eq!(errors, vec![expected; refused], "{ssl_mode}");
+    }
+}

@@ -6,7 +6,7 @@ use fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::{ErrorFields, ErrorResponseBody, NoticeResponseBody};
 use thiserror::Error;
 
-use crate::notices::Notice;
+use crate::{driver::CommandFailure, notices::Notice};
 
 /// Reason for a missing answer.
 ///
@@ -26,6 +26,9 @@ pub enum DriverError {
     /// The server asks for authentication in a way that is not accepted.
     #[error("{0}")]
     Auth(&'static str),
+    /// A program of the operator failed.
+    #[error(transparent)]
+    Command(#[from] Box<CommandFailure>),
     /// The server violates the protocol.
     #[error("the server violates the protocol: {0}")]
     Protocol(&'static str),

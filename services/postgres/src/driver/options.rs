@@ -1,18 +1,24 @@
 //! Options of a connection.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::IpAddr, path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
 
-use crate::driver::{RequireAuth, Tls};
+use crate::driver::{RequireAuth, Tls, tunnel::TunnelAddress};
 
 /// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     /// A host name or an address.
-    Tcp { host: String, port: u16 },
+    Tcp {
+        host: String,
+        port: u16,
+        address: Option<IpAddr>,
+    },
     /// The socket itself, not its folder.
     Unix(PathBuf),
+    /// A program that connects.
+    Tunnel(TunnelAddress),
 }
 
 /// Address to connect to, and the role to log in as.
@@ -23,6 +29,8 @@ pub(crate) struct ConnectOptions {
     pub(crate) password: SecretString,
     pub(crate) database: String,
     pub(crate) application_name: String,
+    /// Options of the command line of PostgreSQL.
+    pub(crate) session: Option<String>,
     pub(crate) tls: Tls,
     pub(crate) auth: RequireAuth,
     /// Time without an acknowledgement after which the connection counts as broken.

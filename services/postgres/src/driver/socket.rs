@@ -9,7 +9,11 @@ use tokio::{
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
-use crate::driver::{DriverError, Endpoint, Tls, tls::TlsRequest};
+use crate::driver::{
+    DriverError, Endpoint, Tls,
+    tls::TlsRequest,
+    tunnel::{Tunnel, TunnelAddress},
+};
 
 /// Idle time before a TCP keepalive probe, and between two probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -20,16 +24,22 @@ pub(super) struct Socket {
     /// Address to connect to the same server again.
     pub(super) peer: Peer,
     pub(super) tls: Tls,
+    /// Ends after the stream.
+    tunnel: Option<Tunnel>,
 }
 
 // Boxed: the buffers of TLS would make every connection as large.
-type Stream = Either<Either<TcpStream, UnixStream>, Box<TlsStream<TcpStream>>>;
+type Stream = Either<PlainStream, Box<TlsStream<PlainStream>>>;
+
+/// Stream without TLS.
+pub(super) type PlainStream = Either<TcpStream, UnixStream>;
 
 /// Address of the server a socket is connected to, since a host name may have several.
 #[derive(Clone, Debug)]
 pub(super) enum Peer {
     Tcp { host: String, address: SocketAddr },
     Unix(PathBuf),
+    Tunnel(TunnelAddress),
 }
 
 // === impl Socket ===
@@ -43,10 +53,18 @@ impl Socket {
     ) -> Result<Self, DriverError> {
         match endpoint {
             Endpoint::Unix(path) => Self::to_unix(path.clone(), tls).await,
-            Endpoint::Tcp { host, port } => {
+            Endpoint::Tunnel(address) => Self::through(address, tls).await,
+            Endpoint::Tcp {
+                host,
+                port,
+                address,
+            } => {
                 // An IPv6 address may have the brackets of a URL.
                 let name = host.trim_matches(['[', ']']);
-                let stream = TcpStream::connect((name, *port)).await?;
+                let stream = match address {
+                    Some(address) => TcpStream::connect((*address, *port)).await?,
+                    None => TcpStream::connect((name, *port)).await?,
+                };
                 Self::over(stream, name.to_owned(), tls, silence).await
             }
         }
@@ -60,6 +78,7 @@ impl Socket {
     ) -> Result<Self, DriverError> {
         match peer {
             Peer::Unix(path) => Self::to_unix(path.clone(), tls).await,
+            Peer::Tunnel(address) => Self::through(address, tls).await,
             Peer::Tcp { host, address } => {
                 let stream = TcpStream::connect(address).await?;
                 Self::over(stream, host.clone(), tls, silence).await
@@ -76,11 +95,34 @@ impl Socket {
             stream: Either::Left(Either::Right(UnixStream::connect(&path).await?)),
             peer: Peer::Unix(path),
             tls: tls.clone(),
+            tunnel: None,
         })
     }
 
+    /// Connects through a program. TLS runs inside.
+    async fn through(address: &TunnelAddress, tls: &Tls) -> Result<Self, DriverError> {
+        let (stream, mut tunnel) = address.open()?;
+        match encrypted(Either::Right(stream), &address.host, tls).await {
+            Ok(stream) => Ok(Self {
+                stream,
+                peer: Peer::Tunnel(address.clone()),
+                tls: tls.clone(),
+                tunnel: Some(tunnel),
+            }),
+            Err(error) => Err(tunnel.explain(error).await),
+        }
+    }
+
+    /// Returns how the program of the connection ended, if that is the cause of an error.
+    pub(super) async fn explain(&mut self, error: DriverError) -> DriverError {
+        match &mut self.tunnel {
+            Some(tunnel) => tunnel.explain(error).await,
+            None => error,
+        }
+    }
+
     async fn over(
-        mut stream: TcpStream,
+        stream: TcpStream,
         host: String,
         tls: &Tls,
         silence: Duration,
@@ -88,23 +130,29 @@ impl Socket {
         stream.set_nodelay(true)?;
         keep_alive(&stream, silence)?;
         let address = stream.peer_addr()?;
-        let stream = match tls.asking() {
-            TlsRequest::No => Either::Left(Either::Left(stream)),
-            asking => match (offers_tls(&mut stream).await?, asking) {
-                (true, _) => Either::Right(Box::new(tls.handshake(stream, &host).await?)),
-                (false, TlsRequest::Preferred) => Either::Left(Either::Left(stream)),
-                (false, _) => return Err(DriverError::NoTls),
-            },
-        };
         Ok(Self {
-            stream,
+            stream: encrypted(Either::Left(stream), &host, tls).await?,
             peer: Peer::Tcp { host, address },
             tls: tls.clone(),
+            tunnel: None,
         })
     }
 }
 
-async fn offers_tls(stream: &mut TcpStream) -> Result<bool, DriverError> {
+/// Negotiates TLS as its mode requires.
+async fn encrypted(mut stream: PlainStream, host: &str, tls: &Tls) -> Result<Stream, DriverError> {
+    let asking = tls.asking();
+    if asking == TlsRequest::No {
+        return Ok(Either::Left(stream));
+    }
+    match (offers_tls(&mut stream).await?, asking) {
+        (true, _) => Ok(Either::Right(Box::new(tls.handshake(stream, host).await?))),
+        (false, TlsRequest::Preferred) => Ok(Either::Left(stream)),
+        (false, _) => Err(DriverError::NoTls),
+    }
+}
+
+async fn offers_tls(stream: &mut PlainStream) -> Result<bool, DriverError> {
     let mut request = bytes::BytesMut::new();
     postgres_protocol::message::frontend::ssl_request(&mut request);
     stream.write_all(&request).await?;

@@ -34,16 +34,25 @@ const SETTINGS: [(&str, &str); 3] = [
 pub(super) async fn connect(options: &ConnectOptions) -> Result<Client, DriverError> {
     let socket = Socket::connect(&options.endpoint, &options.tls, options.silence).await?;
     let mut client = Client::new(socket);
+    match log_in(&mut client, options).await {
+        Ok(()) => Ok(client),
+        Err(error) => Err(client.socket.explain(error).await),
+    }
+}
+
+async fn log_in(client: &mut Client, options: &ConnectOptions) -> Result<(), DriverError> {
     let own = [
         ("user", &*options.user),
         ("database", &*options.database),
         ("application_name", &*options.application_name),
     ];
-    frontend::startup_message(own.into_iter().chain(SETTINGS), &mut client.output)?;
+    let session = options.session.as_deref();
+    let session = session.map(|session| ("options", session));
+    let all = own.into_iter().chain(SETTINGS).chain(session);
+    frontend::startup_message(all, &mut client.output)?;
     client.flush().await?;
-    authenticate(&mut client, options).await?;
-    settle(&mut client).await?;
-    Ok(client)
+    authenticate(client, options).await?;
+    settle(client).await
 }
 
 async fn authenticate(client: &mut Client, options: &ConnectOptions) -> Result<(), DriverError> {

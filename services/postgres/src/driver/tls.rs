@@ -4,6 +4,7 @@ use std::{fmt, io, str::FromStr, sync::Arc};
 
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    SupportedProtocolVersion,
     client::{
         WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -12,10 +13,9 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _};
 use thiserror::Error;
-use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::driver::DriverError;
+use crate::driver::{DriverError, socket::PlainStream};
 
 /// Use of TLS, as in libpq.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,33 @@ pub enum SslMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be disable, allow, prefer, require, verify-ca or verify-full")]
 pub struct UnknownSslMode;
+
+/// Oldest version of TLS that is used. The versions before 1.2 never are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MinTls {
+    /// TLS 1.2.
+    #[default]
+    V12,
+    /// TLS 1.3.
+    V13,
+}
+
+impl FromStr for MinTls {
+    type Err = UnknownTls;
+
+    fn from_str(word: &str) -> Result<Self, UnknownTls> {
+        match word {
+            "TLSv1" | "TLSv1.1" | "TLSv1.2" => Ok(Self::V12),
+            "TLSv1.3" => Ok(Self::V13),
+            _ => Err(UnknownTls),
+        }
+    }
+}
+
+/// A word that names no version of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be TLSv1, TLSv1.1, TLSv1.2 or TLSv1.3")]
+pub struct UnknownTls;
 
 /// Use of TLS, and the verification of the server.
 #[derive(Clone)]
@@ -101,12 +128,15 @@ impl Tls {
     /// `roots` are the configured authorities, `client` is PEM that was already validated.
     pub(crate) fn new(
         mode: SslMode,
+        min: MinTls,
         roots: Option<&[CertificateDer<'static>]>,
         client: Option<(&[u8], &[u8])>,
     ) -> Result<Self, rustls::Error> {
         let connector = match mode {
             SslMode::Disable => None,
-            mode => Some(TlsConnector::from(Arc::new(config(mode, roots, client)?))),
+            mode => Some(TlsConnector::from(Arc::new(config(
+                mode, min, roots, client,
+            )?))),
         };
         Ok(Self { mode, connector })
     }
@@ -121,9 +151,9 @@ impl Tls {
 
     pub(super) async fn handshake(
         &self,
-        stream: TcpStream,
+        stream: PlainStream,
         host: &str,
-    ) -> Result<TlsStream<TcpStream>, DriverError> {
+    ) -> Result<TlsStream<PlainStream>, DriverError> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, NO_NAME))?;
         let connector = self.connector.as_ref().ok_or(DriverError::NoTls)?;
@@ -131,16 +161,22 @@ impl Tls {
     }
 }
 
+static ONLY_13: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
+
 const NO_NAME: rustls::Error = rustls::Error::InvalidCertificate(CertificateError::NotValidForName);
 
 fn config(
     mode: SslMode,
+    min: MinTls,
     roots: Option<&[CertificateDer<'static>]>,
     client: Option<(&[u8], &[u8])>,
 ) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()?;
+        .with_protocol_versions(match min {
+            MinTls::V12 => rustls::ALL_VERSIONS,
+            MinTls::V13 => &ONLY_13,
+        })?;
     let verifier: Arc<dyn ServerCertVerifier> = if mode == SslMode::VerifyFull {
         verifier(authorities(roots)?, provider)?
     } else {

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, io};
 
 use crate::{
-    database::Host,
+    database::{CommandFailure, Host},
     error::{DriverError, Report},
 };
 
@@ -33,6 +33,8 @@ pub enum Cause {
     Tls,
     /// It does not have the required role, or asks for authentication in a way that is not accepted.
     Unfit(&'static str),
+    /// A program that the connection needs failed.
+    Command(Box<CommandFailure>),
     /// It does not follow the PostgreSQL protocol.
     Protocol,
 }
@@ -61,6 +63,7 @@ impl Cause {
             DriverError::NoTls => Self::NoTls,
             DriverError::Auth(why) => Self::Unfit(why),
             DriverError::TimedOut => Self::TimedOut,
+            DriverError::Command(failure) => Self::Command(failure.clone()),
             _ => Self::Protocol,
         }
     }
@@ -132,6 +135,7 @@ impl fmt::Display for Cause {
             Self::Certificate(why) => {
                 return write!(f, "the certificate of the server is refused: {why}");
             }
+            Self::Command(failure) => return failure.fmt(f),
             Self::Unfit(why) => why,
             Self::Refused => "connection refused",
             Self::TimedOut => "timed out",

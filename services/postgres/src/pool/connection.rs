@@ -16,8 +16,8 @@ use ziggurat_telemetry::CountedConnection;
 
 use crate::{
     LOG_TARGET,
-    database::{Database, Match, Permits, Pooler, ServerState, Target, TargetSessionAttrs},
-    driver::{Client, DriverError},
+    database::{Database, Issued, Match, Permits, Pooler, ServerState, Target, TargetSessionAttrs},
+    driver::{Client, ConnectOptions, DriverError, Endpoint},
     pool::{
         LeaseError,
         cause::{Cause, TriedHost},
@@ -111,8 +111,8 @@ impl Connection {
         let mut source = None;
         // It stays open meanwhile, since its server may be unreachable later.
         let mut barely: Option<Box<Self>> = None;
-        for index in 0..targets.len() {
-            let left = u32::try_from(targets.len() - index).unwrap_or(u32::MAX);
+        for (place, index) in database.order().into_iter().enumerate() {
+            let left = u32::try_from(targets.len() - place).unwrap_or(u32::MAX);
             let share = deadline.saturating_duration_since(Instant::now()) / left;
             // Boxed: one allocation per connection keeps the waiting futures small.
             let cause = match Box::pin(Self::reach(database, index, share)).await {
@@ -221,8 +221,9 @@ impl Connection {
         index: usize,
         limit: Duration,
     ) -> Result<(Box<Self>, ServerState), Failure> {
+        let began = Instant::now();
         let connect = async {
-            let mut client = enter(&database.targets()[index]).await?;
+            let mut client = enter(&database.targets()[index], began + limit).await?;
             let rows = client.ask(SET_UP).await?;
             let row = rows.first().ok_or(NO_ANSWER)?;
             let process = row.text(2)?.parse().map_err(DriverError::value)?;
@@ -232,6 +233,9 @@ impl Connection {
                     || pooler == Pooler::Detect && process != client.process(),
                 is_usual: row.text(3)? == "t",
             };
+            if session.is_shared {
+                keeps_transactions(&mut client).await?;
+            }
             let now = Instant::now();
             let connection = Self {
                 client,
@@ -245,7 +249,6 @@ impl Connection {
             };
             Ok::<_, DriverError>((Box::new(connection), server_state(&rows)?))
         };
-        let began = Instant::now();
         let reached = time::timeout(limit, connect).await;
         let name = database.name();
         let duration_ms = began.elapsed().as_secs_f64() * 1e3;
@@ -267,7 +270,7 @@ impl Connection {
                 source: Some(error),
             }),
             Err(_) => Err(Failure {
-                cause: Cause::TimedOut,
+                cause: late(&database.targets()[index]),
                 source: None,
             }),
         }
@@ -298,8 +301,63 @@ const SET_UP: &str = "SELECT pg_catalog.pg_is_in_recovery(),
 
 const NO_ANSWER: DriverError = DriverError::Protocol("a query has no rows");
 
-async fn enter(target: &Target) -> Result<Client, DriverError> {
-    match (Client::connect(&target.options).await, &target.otherwise) {
+/// Checks that a pooler keeps the statements of a transaction on one connection.
+async fn keeps_transactions(client: &mut Client) -> Result<(), DriverError> {
+    // Two messages, since a pooler sees only the state after each.
+    client.queue("BEGIN");
+    client.queue("COMMIT");
+    client.flush().await?;
+    let kept = client.rows().await;
+    kept.map(drop).map_err(|_| DriverError::Auth(NOT_KEPT))
+}
+
+const NOT_KEPT: &str = "the pooler does not keep transactions together";
+
+/// Returns the cause of a connection that took too long.
+fn late(target: &Target) -> Cause {
+    match &target.options.endpoint {
+        Endpoint::Tunnel(address) => {
+            let why = "no answer within connect_timeout";
+            Cause::Command(Box::new(address.failure(why)))
+        }
+        _ => Cause::TimedOut,
+    }
+}
+
+async fn enter(target: &Target, until: Instant) -> Result<Client, DriverError> {
+    let Some(keeper) = &target.keeper else {
+        return log_in(&target.options, target.otherwise.as_ref()).await;
+    };
+    let issued = keeper.password(until).await?;
+    match log_in_with(target, &issued).await {
+        Err(DriverError::Server(error)) if REFUSED.contains(&&*error.code) => {
+            match keeper.replacement(&issued, until).await {
+                Some(fresh) => log_in_with(target, &fresh?).await,
+                None => Err(DriverError::Server(error)),
+            }
+        }
+        entered => entered,
+    }
+}
+
+/// Codes for a refused login: `invalid_password` and `invalid_authorization_specification`.
+const REFUSED: [&str; 2] = ["28P01", "28000"];
+
+/// Logs in with the password of a program.
+async fn log_in_with(target: &Target, issued: &Issued) -> Result<Client, DriverError> {
+    let with_password = |options: &ConnectOptions| ConnectOptions {
+        password: issued.password.clone(),
+        ..options.clone()
+    };
+    let otherwise = target.otherwise.as_ref().map(with_password);
+    log_in(&with_password(&target.options), otherwise.as_ref()).await
+}
+
+async fn log_in(
+    options: &ConnectOptions,
+    otherwise: Option<&ConnectOptions>,
+) -> Result<Client, DriverError> {
+    match (Client::connect(options).await, otherwise) {
         (Err(error), Some(otherwise)) if Cause::new(&error).is_about_the_way() => {
             // If both attempts fail, the error of the preferred one says more.
             Client::connect(otherwise).await.map_err(|_| error)

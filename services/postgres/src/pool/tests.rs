@@ -1,8 +1,10 @@
 mod hosts;
 mod limits;
+mod password;
 mod private;
 mod recovery;
 mod tls;
+mod tunnel;
 
 use std::{future::Future, pin::pin, time::Duration};
 

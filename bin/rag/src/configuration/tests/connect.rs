@@ -29,7 +29,11 @@ fn a_variable_that_is_not_set_and_a_second_password_are_problems() {
         ),
         (
             "password: p, password_env: DOCS",
-            "database 'docs': password and password_env exclude each other",
+            "database 'docs': password, password_env and password_command exclude each other",
+        ),
+        (
+            "password_command: [get]",
+            "database 'docs': password_command needs sslmode require or stronger",
         ),
     ] {
         let case = Case::changed(&[(READER, &format!("username: reader, {keys}"))]);

@@ -1,11 +1,9 @@
 //! Conversion of a database entry to connection settings.
 
-use std::{fmt::Display, str::FromStr};
+use std::{fmt::Display, net::IpAddr, str::FromStr};
 
 use anyhow::{Context as _, anyhow, bail};
-use ziggurat_postgres::database::{
-    Database, Host, Pooler, Settings, SslMode, UnknownAuth, UnknownPooler, UnknownSessionAttrs,
-};
+use ziggurat_postgres::database::{Database, Host, HostOrder, Settings, SslMode};
 use ziggurat_runtime::{ConfigSources, duration};
 
 use crate::configuration::databases::{entry::Entry, raw::RawDatabase};
@@ -48,12 +46,6 @@ impl RawDatabase {
             Some(text) => duration::parse(text)
                 .map_err(|error| setting(key, &format_args!("'{text}' is {error}"))),
         };
-        let target = self
-            .text("target_session_attrs")
-            .map(str::parse)
-            .transpose();
-        let pooler = self.text("pooler").map(str::parse).transpose();
-        let require_auth = self.text("require_auth").map(str::parse).transpose();
         Ok(Settings {
             user: owned("user").context(
                 "user is required (set user, or ZIGGURAT_DB_USER or -db-user for the first one)",
@@ -61,23 +53,21 @@ impl RawDatabase {
             hosts: self.host_list(port)?,
             port,
             given_port,
-            target_session_attrs: target
-                .map_err(|error: UnknownSessionAttrs| setting("target_session_attrs", &error))?
-                .unwrap_or_default(),
+            target_session_attrs: self.parsed("target_session_attrs")?.unwrap_or_default(),
             host: owned("host").unwrap_or(default.host),
             database: owned("database").unwrap_or(default.database),
             // An empty password means that the password file is used.
             password: owned("password").unwrap_or_default().into(),
             ssl_mode: self.ssl_mode()?.unwrap_or(default.ssl_mode),
+            min_tls: self.parsed("ssl_min_protocol_version")?.unwrap_or_default(),
+            options: owned("options"),
+            host_order: self.host_order()?,
             ssl_root_cert: path("sslrootcert"),
-            require_auth: require_auth
-                .map_err(|error: UnknownAuth| setting("require_auth", &error))?,
+            require_auth: self.parsed("require_auth")?,
             ssl_cert: path("sslcert"),
             ssl_key: path("sslkey"),
             application_name: owned("application_name").unwrap_or(default.application_name),
-            pooler: pooler
-                .map_err(|error: UnknownPooler| setting("pooler", &error))?
-                .unwrap_or(Pooler::Detect),
+            pooler: self.parsed("pooler")?.unwrap_or_default(),
             allow_writes: self.allow_writes,
             allow_dangerous_functions: self.allow_dangerous_functions,
             row_limit: self.number("row_limit").unwrap_or(default.row_limit),
@@ -98,6 +88,15 @@ impl RawDatabase {
         })
     }
 
+    fn parsed<T>(&self, key: &str) -> anyhow::Result<Option<T>>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        let parsed = self.text(key).map(str::parse).transpose();
+        parsed.map_err(|error: T::Err| setting(key, &error))
+    }
+
     fn number<T: FromStr>(&self, key: &str) -> Option<T> {
         self.text(key)?.parse().ok()
     }
@@ -108,17 +107,63 @@ impl RawDatabase {
             (Some(text), _) => {
                 hosts(text, port).context("hosts must be host:port, with commas between them")?
             }
-            (None, Some(list)) => {
+            (None, Some(list)) if !list.is_empty() => {
                 let hosts = list.iter();
                 let hosts = hosts.map(|(host, own)| Host::new(host, own.unwrap_or(port)));
                 hosts.collect()
             }
-            (None, None) => Vec::new(),
+            _ => return self.libpq_hosts(port),
         };
         if !hosts.is_empty() && self.text("host").is_some() {
             bail!("hosts and host exclude each other");
         }
         Ok(hosts)
+    }
+
+    /// Returns the hosts of texts with commas, or of addresses in place of names, as in libpq.
+    fn libpq_hosts(&self, port: u16) -> anyhow::Result<Vec<Host>> {
+        let list = |key| match self.text(key) {
+            Some(text) => text.split(',').map(str::trim).collect(),
+            None => Vec::new(),
+        };
+        let [names, addresses, ports] = ["host", "hostaddr", "port"].map(list);
+        if addresses.is_empty() && names.len() < 2 && ports.len() < 2 {
+            return Ok(Vec::new());
+        }
+        let count = addresses.len().max(names.len()).max(1);
+        for (key, given) in [("host", &names), ("hostaddr", &addresses), ("port", &ports)] {
+            let fits =
+                given.is_empty() || given.len() == count || key == "port" && given.len() == 1;
+            if !fits {
+                bail!("{key} has {} values for {count} hosts", given.len());
+            }
+        }
+        let host = |at: usize| {
+            let address = addresses.get(at).map(|text| text.parse::<IpAddr>());
+            let address = address
+                .transpose()
+                .map_err(|_| setting("hostaddr", &"must be an address"))?;
+            let name = names.get(at).copied().filter(|name| !name.is_empty());
+            let name = name.or(addresses.get(at).copied()).unwrap_or("localhost");
+            let own = ports
+                .get(at)
+                .or(ports.first())
+                .filter(|port| !port.is_empty());
+            let own = own.map(|port| port.parse::<u16>()).transpose();
+            let own = own.map_err(|_| setting("port", &"must be a number"))?;
+            let mut host = Host::new(name, own.unwrap_or(port));
+            host.address = address;
+            Ok(host)
+        };
+        (0..count).map(host).collect()
+    }
+
+    fn host_order(&self) -> anyhow::Result<HostOrder> {
+        match self.text("load_balance_hosts") {
+            None | Some("disable") => Ok(HostOrder::Listed),
+            Some("random") => Ok(HostOrder::Random),
+            Some(_) => Err(setting("load_balance_hosts", &"must be disable or random")),
+        }
     }
 
     fn ssl_mode(&self) -> anyhow::Result<Option<SslMode>> {

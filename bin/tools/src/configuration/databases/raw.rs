@@ -1,16 +1,16 @@
 //! Database entry as written: in the file, in the environment, on the command line or in a
 //! connection URL.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ziggurat_postgres::database::{ConnectKeys, Settings};
+use ziggurat_postgres::database::ConnectKeys;
 use ziggurat_runtime::{
     config::{Section, Source, Value},
     flags::Flags,
 };
 
 /// Keys that take texts.
-const TEXTS: [&str; 17] = [
+const TEXTS: [&str; 18] = [
     "target_session_attrs",
     "database",
     "user",
@@ -22,6 +22,7 @@ const TEXTS: [&str; 17] = [
     "require_auth",
     "application_name",
     "pooler",
+    "service",
     "pool_max_conn_idle_time",
     "pool_max_conn_lifetime",
     "connect_timeout",
@@ -36,13 +37,6 @@ const NUMBERS: [&str; 4] = [
     "pool_min_conns",
     "max_total_connections",
     "row_limit",
-];
-
-/// Keys with a default that a variable of libpq replaces, also if it is written.
-const LIBPQ: [(&str, &str); 3] = [
-    ("database", "PGDATABASE"),
-    ("sslmode", "PGSSLMODE"),
-    ("user", "PGUSER"),
 ];
 
 /// Prefix of the variables of databases.
@@ -60,6 +54,8 @@ pub(super) struct RawDatabase {
     pub(super) users: Vec<String>,
     pub(super) clients: Vec<String>,
     pub(super) connect: ConnectKeys,
+    /// Keys with values of a service, which variables do not replace.
+    pub(super) served: BTreeSet<&'static str>,
 }
 
 // === impl RawDatabase ===
@@ -80,6 +76,7 @@ impl RawDatabase {
             hosts: file.key("hosts").list().map(hosts),
             connect: ConnectKeys::read(file),
             texts: BTreeMap::new(),
+            served: BTreeSet::new(),
         };
         raw.set("port", port.map(|port| port.to_string()));
         for key in TEXTS {
@@ -143,45 +140,6 @@ impl RawDatabase {
         self.texts.append(&mut url.texts);
     }
 
-    /// Fills the gaps of a connection URL like libpq: from its variables, then with the name of the
-    /// operating system's user, which is also the default name of the database.
-    pub(super) fn fill_url(&mut self, nothing: &Section<'_>) {
-        let variable = |name| nothing.variable(name).map(str::to_owned);
-        if !self.has_hosts() {
-            self.fill("host", "", variable("PGHOST"), nothing);
-            self.fill("port", "", port(nothing), nothing);
-        }
-        self.fill("user", "", variable("PGUSER"), nothing);
-        self.fill("user", "", variable("USER"), nothing);
-        self.fill("database", "", variable("PGDATABASE"), nothing);
-        self.fill(
-            "database",
-            "",
-            self.text("user").map(str::to_owned),
-            nothing,
-        );
-        self.fill("sslmode", "", variable("PGSSLMODE"), nothing);
-    }
-
-    /// Fills defaults from the variables of libpq.
-    pub(super) fn fill_defaults(&mut self, nothing: &Section<'_>) {
-        let default = Settings::default();
-        let (host, port) = (nothing.variable("PGHOST"), port(nothing));
-        if !self.has_hosts() {
-            self.fill("host", &default.host, host.map(str::to_owned), nothing);
-            self.fill("port", &default.port.to_string(), port, nothing);
-        }
-        for (key, variable) in LIBPQ {
-            let default = match key {
-                "database" => &default.database,
-                "sslmode" => "prefer",
-                _ => "",
-            };
-            let text = nothing.variable(variable).map(str::to_owned);
-            self.fill(key, default, text, nothing);
-        }
-    }
-
     /// Takes the password of the environment if no other is set.
     pub(super) fn fill_password(&mut self, nothing: &Section<'_>) {
         if self.connect.has_password() {
@@ -196,7 +154,7 @@ impl RawDatabase {
     }
 
     /// Sets a text of the environment that is missing, or is the default.
-    fn fill(
+    pub(super) fn fill(
         &mut self,
         key: &'static str,
         default: &str,
@@ -211,7 +169,7 @@ impl RawDatabase {
         }
     }
 
-    fn has_hosts(&self) -> bool {
+    pub(super) fn has_hosts(&self) -> bool {
         let list = self.hosts.as_ref();
         self.text("hosts").is_some() || list.is_some_and(|hosts| !hosts.is_empty())
     }
@@ -254,10 +212,4 @@ fn hosts(list: Vec<Value<'_>>) -> Vec<(String, Option<u16>)> {
         (name, host.key("port").whole(0..=u16::MAX))
     });
     list.collect()
-}
-
-/// Returns the port of libpq. An invalid one is ignored with a warning.
-fn port(nothing: &Section<'_>) -> Option<String> {
-    let port = nothing.key("port").var("PGPORT").whole(0..=u16::MAX);
-    port.map(|port| port.to_string())
 }

@@ -1,4 +1,5 @@
 mod connect;
+mod libpq;
 
 use std::time::Duration;
 

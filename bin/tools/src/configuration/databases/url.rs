@@ -30,8 +30,9 @@ pub(crate) enum InvalidUrl {
     Pair,
     #[error(
         "a parameter is not supported; these are: host, hostaddr, port, user, password, dbname, \
-         sslmode, sslcert, sslkey, sslrootcert, require_auth, target_session_attrs, \
-         application_name and connect_timeout"
+         sslmode, sslcert, sslkey, sslrootcert, ssl_min_protocol_version, require_auth, \
+         target_session_attrs, load_balance_hosts, application_name, options, service and \
+         connect_timeout"
     )]
     Parameter,
     #[error("a parameter is not supported; did you mean {0}?")]
@@ -43,7 +44,7 @@ pub(crate) enum InvalidUrl {
 }
 
 /// Parameters that are named like the keys of the file.
-const TEXTS: [&str; 8] = [
+const TEXTS: [&str; 13] = [
     "user",
     "password",
     "sslcert",
@@ -52,17 +53,15 @@ const TEXTS: [&str; 8] = [
     "require_auth",
     "target_session_attrs",
     "application_name",
+    "hostaddr",
+    "options",
+    "service",
+    "ssl_min_protocol_version",
+    "load_balance_hosts",
 ];
 
 /// The other parameters.
-const OTHERS: [&str; 6] = [
-    "host",
-    "hostaddr",
-    "port",
-    "dbname",
-    "sslmode",
-    "connect_timeout",
-];
+const OTHERS: [&str; 5] = ["host", "port", "dbname", "sslmode", "connect_timeout"];
 
 /// Parses a connection URL.
 ///
@@ -126,7 +125,7 @@ fn read_hosts(raw: &mut RawDatabase, hosts: &str) -> Result<(), InvalidUrl> {
 
 fn read_parameter(raw: &mut RawDatabase, name: &str, value: &str) -> Result<(), InvalidUrl> {
     match name {
-        "host" | "hostaddr" => {
+        "host" => {
             let hosts = decoded(value)?;
             let (host, hosts) = if hosts.contains(',') {
                 (None, Some(hosts))

@@ -1,5 +1,9 @@
 //! Keys that say how to reach a database.
 
+use std::time::Duration;
+
+use ziggurat_postgres::database::Password;
+
 use super::{databases, password};
 use crate::configuration::fixture::Case;
 
@@ -61,4 +65,80 @@ fn the_state_of_replicas_takes_its_password_from_a_variable() {
     assert!(error.contains("database 'state': "), "{error}");
     assert!(error.contains("exclude each other"), "{error}");
     assert!(!error.contains("trout"), "{error}");
+}
+
+#[test]
+fn a_password_comes_from_a_program_that_the_file_names() {
+    let case = Case::new().file(
+        "databases: [{name: a, user: u, password_command: [get, swordfish], password_lifetime: 15m}]",
+    );
+    let case = case.env(&[("PGPASSWORD", "trout")]);
+    let entries = databases(&case);
+    let settings = entries[0].database.settings();
+    let Password::Command(command) = &settings.password else {
+        panic!("{settings:?}");
+    };
+    assert_eq!(command.lifetime, Duration::from_mins(15));
+    assert_eq!(command.timeout, Duration::from_secs(30));
+    let shown = format!("{:?}", case.configuration());
+    assert!(!shown.contains("swordfish"), "{shown}");
+}
+
+#[test]
+fn a_program_is_checked_at_the_start() {
+    for (keys, expected) in [
+        (
+            "host: db.example, password_command: [get]",
+            "database 'a': password_command needs sslmode require or stronger",
+        ),
+        (
+            "password_command: ['', get]",
+            "database 'a': password_command must be a list of a program and its arguments",
+        ),
+        (
+            "connect_command: [nc, '{host}', '{port}'], hosts: [{host: a}, {host: b}]",
+            "database 'a': connect_command and hosts exclude each other",
+        ),
+        (
+            "connect_command: ['']",
+            "database 'a': connect_command must be a list of a program and its arguments",
+        ),
+        (
+            "password_command: [get], password: p",
+            "database 'a': password, password_env and password_command exclude each other",
+        ),
+        (
+            "password_command: [get], password_lifetime: soon",
+            "databases[0].password_lifetime: 'soon' is not a duration",
+        ),
+        (
+            "password_command: get",
+            "databases[0].password_command: must be a list",
+        ),
+    ] {
+        let error = error(keys);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn no_variable_and_no_flag_names_a_program() {
+    let case = Case::new().file("databases: [{name: a, user: u}]").env(&[
+        ("ZIGGURAT_DB_PASSWORD_COMMAND", "get"),
+        ("ZIGGURAT_DB_CONNECT_COMMAND", "nc"),
+    ]);
+    let entries = databases(&case);
+    let settings = entries[0].database.settings();
+    assert!(matches!(settings.password, Password::PasswordFile));
+    assert_eq!(settings.connect_command, None);
+}
+
+#[test]
+fn a_changed_program_is_another_database() {
+    let of = |word: &str| {
+        let file = format!("databases: [{{name: a, user: u, password_command: [get, {word}]}}]");
+        databases(&Case::new().file(&file)).remove(0)
+    };
+    assert!(of("one").is_same(&of("one")));
+    assert!(!of("one").is_same(&of("two")));
 }
