@@ -119,7 +119,7 @@ impl ToolHandler for Query {
 fn message(current: &Current, error: &QueryError) -> String {
     match error {
         QueryError::Failed { report, .. } => report.message.clone(),
-        // The guard is first, in other words than those of PostgreSQL.
+        // The guard is first, and has other words than PostgreSQL.
         QueryError::Refused(Refusal::Several) => SEVERAL.to_owned(),
         QueryError::Refused(refusal) => refusal.to_string(),
         error => {

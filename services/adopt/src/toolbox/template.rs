@@ -36,7 +36,7 @@ fn is_name(text: &str) -> bool {
         && !KEYWORDS.contains(&text)
 }
 
-/// Replaces the places outside of strings and comments; `None` if there is none.
+/// Replaces the places outside of strings and comments; `None` if there are no places.
 fn replace(statement: &str, parameter: &Parameter) -> Option<String> {
     let ours = format!(":\"{}\"", parameter.name);
     let place = format!("{{{{.{}}}}}", parameter.original);

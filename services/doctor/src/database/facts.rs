@@ -68,7 +68,7 @@ impl Facts {
     pub(super) async fn ask(lease: Lease) -> Result<Self, QueryError> {
         let query = ReadOnlyQuery {
             name: "doctor",
-            // The names below must not be those of a table or function of a user.
+            // The names below must not mean a table or function of a user.
             before: Some("SET LOCAL search_path = pg_catalog".to_owned()),
             query: question(),
             values: Vec::new(),

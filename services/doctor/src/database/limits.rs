@@ -51,7 +51,7 @@ pub(super) fn version(facts: &Facts) -> Finding {
     }
 }
 
-/// Checks limits of the server and the role against those of the configuration.
+/// Checks limits of the server and the role against the limits of the configuration.
 pub(super) fn limits(settings: &Settings, facts: &Facts) -> Vec<Finding> {
     let role = quoted(&facts.role);
     let mut problems = Vec::new();

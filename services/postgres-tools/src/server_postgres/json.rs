@@ -155,7 +155,7 @@ pub(super) fn ordered<T>(members: impl IntoIterator<Item = (String, T)>) -> Vec<
     }
     found.sort_by_key(|(name, _)| {
         let index = name.parse::<u32>().ok();
-        // It is an index only in its shortest form, and the largest is none.
+        // It is an index only in its shortest form, and the largest is not an index.
         let index = index.filter(|index| *index < u32::MAX && index.to_string() == *name);
         index.map_or(u64::MAX, u64::from)
     });

@@ -77,7 +77,7 @@ impl PasswordKeeper {
         }
     }
 
-    /// Returns the password, and waits for a run if there is none.
+    /// Returns the password, and waits for a run if no password is kept.
     pub(crate) async fn password(&self, until: Instant) -> Result<Issued, Box<CommandFailure>> {
         let run = {
             let mut state = lock(&self.shared.state);
