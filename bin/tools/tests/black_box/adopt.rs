@@ -290,3 +290,80 @@ fn no_secret_is_in_a_file_or_on_a_stream() {
         }
     }
 }
+
+#[test]
+fn a_password_in_a_variable_and_a_bastion_become_keys_that_work() {
+    let postgres = Postgres::with(SHOP);
+    let mut home = Home::new();
+    for (name, value) in postgres.environment() {
+        home.set(&name.replace("PG", "SHOP_"), value);
+    }
+    let text = "
+[[sources]]
+id = \"shop\"
+type = \"postgres\"
+host = \"${SHOP_HOST}\"
+port = \"${SHOP_PORT}\"
+database = \"${SHOP_DATABASE}\"
+user = \"${SHOP_USER}\"
+password = \"${SHOP_PASSWORD}\"
+
+[[tools]]
+name = \"execute_sql\"
+source = \"shop\"
+";
+    fs::write(home.file("dbhub.toml"), text).expect("written");
+    let ran = adopt(&home, &["dbhub.toml"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let configuration = fs::read_to_string(home.file("ziggurat-tools.yaml")).expect("written");
+    assert!(
+        configuration.contains("password_env: SHOP_PASSWORD"),
+        "{configuration}"
+    );
+    assert!(
+        !configuration.contains(&postgres.password()),
+        "{configuration}"
+    );
+    check(&home);
+
+    let other = Home::new();
+    let bastion = "
+[[sources]]
+id = \"far\"
+type = \"postgres\"
+host = \"db.internal\"
+user = \"reader\"
+database = \"shop\"
+ssh_host = \"bastion.example\"
+ssh_user = \"tunnel\"
+ssh_key = \"/etc/ssh/tunnel\"
+";
+    fs::write(other.file("dbhub.toml"), bastion).expect("written");
+    let ran = adopt(&other, &["dbhub.toml", "-adopt-offline"]);
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{}", ran.stdout);
+    let configuration = fs::read_to_string(other.file("ziggurat-tools.yaml")).expect("written");
+    assert!(configuration.contains("connect_command"), "{configuration}");
+}
+
+#[test]
+fn the_entry_that_replaces_server_postgres_starts_a_server_that_answers_the_same() {
+    let postgres = Postgres::with("CREATE TABLE things AS SELECT 7 AS id");
+    let mut home = Home::new();
+    let entry = json!({"mcpServers": {"shop": {"command": "npx", "args":
+        ["-y", "@modelcontextprotocol/server-postgres", postgres.url()]}}});
+    fs::write(home.file("claude.json"), entry.to_string()).expect("written");
+    let ran = adopt(&home, &["claude.json"]);
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{}", ran.stdout);
+    assert!(!ran.stdout.contains(&postgres.password()), "{}", ran.stdout);
+    let start = ran.stdout.find("{\n").expect("an entry");
+    let entry: Value = serde_json::from_str(&ran.stdout[start..]).expect("JSON");
+    let entry = &entry["mcpServers"]["shop"];
+    let words = entry["args"].as_array().expect("arguments");
+    let words: Vec<_> = words.iter().filter_map(Value::as_str).collect();
+    assert_eq!(entry["env"]["PGPASSWORD"], "<password>");
+    home.set("PGPASSWORD", postgres.password());
+    let (_program, mut client) = home.bare_stdio(&words);
+    let (text, is_error) = client.tool("query", &json!({"sql": "SELECT id FROM things"}));
+    assert!(!is_error, "{text}");
+    assert_eq!(text, "[\n  {\n    \"id\": 7\n  }\n]");
+}
