@@ -41,7 +41,7 @@ def listed(cyclonedx: pathlib.Path, each: Program, target: Target) -> str:
         (place / each.folder).mkdir(parents=True)
         shutil.copy(ROOT / "Cargo.lock", place)
         described = json.dumps(described_by_cargo(each, target))
-        described = described.replace(f"path+file://{ROOT}", f"path+file://{PLACE}").replace(str(ROOT), folder)
+        described = described.replace(ROOT.as_uri(), f"file://{PLACE}").replace(str(ROOT), folder)
         (place / "metadata.json").write_text(described)
         cargo = place / "cargo"
         cargo.write_text('#!/bin/sh\nexec cat "${0%/*}/metadata.json"\n')
@@ -115,7 +115,7 @@ def embedded(each: Program, target: Target) -> str:
     places = {node["id"]: place for place, node in enumerate(nodes)}
     crates = [
         {
-            "id": node["id"].replace(f"file://{ROOT}", f"file://{PLACE}"),
+            "id": node["id"].replace(ROOT.as_uri(), f"file://{PLACE}"),
             "kind": [],
             "features": [],
             "dependencies": [
