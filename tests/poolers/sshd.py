@@ -15,7 +15,6 @@ from faults import Faults
 from processes import PATIENCE, database, running
 
 KILLS = 100
-WELL_WITHIN = 2
 
 
 def key(folder, name):
@@ -123,7 +122,6 @@ def main():
                 faults.expect("an answer", (answer.is_error, "42" in answer.text), (False, True))
                 for process in clients_of(port):
                     os.kill(process, signal.SIGKILL)
-            faults.expect("an answer in time", slowest < WELL_WITHIN, True)
             caller.query("SELECT 1 AS one")
             faults.expect("a tunnel", len(clients_of(port)) > 0, True)
         finally:
