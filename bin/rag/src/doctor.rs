@@ -11,7 +11,7 @@ use ziggurat_doctor::{
 };
 use ziggurat_llm::Deadline;
 use ziggurat_postgres::{database::Database, pool::Pools};
-use ziggurat_runtime::{Address, causes};
+use ziggurat_runtime::{Address, causes, config::Source};
 use ziggurat_telemetry::Metrics;
 use ziggurat_tokens::issuer::{Issuer, TrustedIssuer};
 
@@ -77,8 +77,12 @@ fn examine(loaded: &Loaded, sources: ConfigSources, options: &Options) -> Vec<Fi
     let token_file = auth.and_then(|auth| auth.token_file.clone());
     let key = configured.server.tls.as_ref().map(|tls| tls.key.clone());
     let mut secrets: Vec<_> = token_file.iter().cloned().chain(key).collect();
-    for pipeline in &configured.pipelines {
+    for (at, pipeline) in configured.pipelines.iter().enumerate() {
         secrets.extend(pipeline.key_files.all().map(Path::to_owned));
+        let password = format!("pipelines[{at}].database.password");
+        if loaded.sources.of(&password) == Source::File {
+            secrets.push(loaded.path.clone());
+        }
     }
     secrets.sort_unstable();
     secrets.dedup();

@@ -1,5 +1,10 @@
 //! Tests of `-doctor` and `-healthcheck`.
 
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
+};
+
 use serde_json::Value;
 
 use crate::support::{Home, free_port, library, nowhere, pipeline, server};
@@ -23,8 +28,15 @@ fn statuses<'a>(findings: &'a [Value], id: &str) -> Vec<&'a str> {
 fn each_pipeline_is_checked_with_its_database_and_its_models() {
     let postgres = library();
     let home = Home::with(&(server("") + "pipelines:\n" + &pipeline("good", &postgres, "")));
+    let open = Permissions::from_mode(0o644);
+    fs::set_permissions(home.file("ziggurat-rag.yaml"), open).expect("set");
     let (_, findings) = found(&home);
     assert_eq!(statuses(&findings, "config.read"), ["ok"]);
+    assert_eq!(
+        statuses(&findings, "config.modes"),
+        ["fail"],
+        "it has a password"
+    );
     assert_eq!(statuses(&findings, "listen.address"), ["ok"]);
     assert_eq!(statuses(&findings, "db.connect"), ["ok"]);
     assert_eq!(statuses(&findings, "providers"), ["ok"]);
