@@ -123,7 +123,7 @@ impl Configuration {
         problems
     }
 
-    /// Returns the problems of named files other than those of the HTTP server.
+    /// Returns the problems of named files that the HTTP server does not use.
     pub(crate) fn check_contents(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let trail = self.audit.as_ref().map(|audit| &audit.destination);

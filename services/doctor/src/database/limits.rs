@@ -93,7 +93,7 @@ pub(super) fn limits(settings: &Settings, facts: &Facts) -> Vec<Finding> {
     each_or(problems, || {
         Finding::ok(
             LIMITS,
-            "the limits of the server fit those of the configuration",
+            "the limits of the server fit the limits of the configuration",
         )
     })
 }
