@@ -39,12 +39,9 @@ class Build:
         self._parts.mkdir(exist_ok=True)
         for program in PROGRAMS:
             (self._parts / f"{program.package}.json").write_text(parts.embedded(program, self.target))
-        for profile in sorted({program.profile for program in PROGRAMS}):
-            packages = [program for program in PROGRAMS if program.profile == profile]
-            self._compile(profile, packages)
-            for program in packages:
-                built = WORK / self.name / self.target.triple / profile / program.name
-                shutil.copy(built, programs)
+            # Each alone: programs that are built together share the features of their crates.
+            self._compile(program)
+            shutil.copy(WORK / self.name / self.target.triple / program.profile / program.name, programs)
         return programs
 
     def program(self, program: Program) -> bytes:
@@ -78,15 +75,14 @@ class Build:
         elif not shutil.which(f"{self.cross_compiler}cc") and not shutil.which(f"{self.cross_compiler}gcc"):
             raise Missing(f"{self.cross_compiler}gcc")
 
-    def _compile(self, profile: str, programs: list[Program]) -> None:
-        """Compiles programs of one profile."""
+    def _compile(self, program: Program) -> None:
+        """Compiles a program."""
         triple = self.target.triple
         if self.uses_zig and self.target.is_glibc:
             triple = f"{triple}.{GLIBC}"
-        packages = [word for program in programs for word in ("--package", program.package)]
         command = [
             *("cargo", "zigbuild" if self.uses_zig else "build", "--offline", "--locked", "--quiet"),
-            *("--profile", profile, "--target", triple, *packages, "--bins"),
+            *("--profile", program.profile, "--target", triple, "--package", program.package, "--bins"),
         ]
         subprocess.run(command, cwd=ROOT, env=self._environment(), check=True)
 

@@ -57,7 +57,7 @@ def listed(cyclonedx: pathlib.Path, each: Program, target: Target) -> str:
 def described_by_cargo(each: Program, target: Target) -> dict:
     """Returns Cargo's metadata, with a program and its parts alone."""
     described = metadata()
-    edges = edges_of(each.profile, target)
+    edges = edges_of(each, target)
     ids = {(package["name"], package["version"]): package["id"] for package in described["packages"]}
     names = {id: name for name, id in ids.items()}
     root = next(id for name, id in ids.items() if name[0] == each.package)
@@ -88,16 +88,12 @@ def node_of(node: dict, dependencies: set[str]) -> dict:
 
 
 @functools.cache
-def edges_of(profile: str, target: Target) -> dict[tuple, set[tuple]]:
-    """Returns the dependencies of each crate, by name and version, in a build of the programs of a profile.
-
-    Programs that are built together share the features of their crates.
-    """
-    programs = [word for each in PROGRAMS if each.profile == profile for word in ("--package", each.package)]
+def edges_of(each: Program, target: Target) -> dict[tuple, set[tuple]]:
+    """Returns the dependencies of each crate, by name and version, in the build of a program."""
     words = ("--offline", "--locked", "--edges", "normal,build", "--prefix", "depth", "--format", " {p}")
     edges: dict[tuple, set[tuple]] = {}
     above: list[tuple] = []
-    for line in output("cargo", "tree", *words, "--target", target.triple, *programs).splitlines():
+    for line in output("cargo", "tree", *words, "--target", target.triple, "--package", each.package).splitlines():
         if not line:
             continue
         depth, name, number = line.split()[:3]

@@ -31,26 +31,11 @@ def lists_of_parts_are_those_of_cargo() -> None:
 
 
 def built(program: Program, triple: str) -> set[tuple]:
-    """Returns the crates that Cargo builds a program from, with the programs that it is built with."""
-    together = [other.package for other in PROGRAMS if other.profile == program.profile]
-    packages = [word for package in together for word in ("--package", package)]
-    words = ("--offline", "--locked", "--edges", "normal,build", "--prefix", "depth", "--format", " {p}")
-    below: dict[tuple, set[tuple]] = {}
-    above: list[tuple] = []
-    for line in output("cargo", "tree", *words, "--target", triple, *packages).splitlines():
-        if line:
-            depth, name, number = line.split()[:3]
-            above[int(depth):] = [(name, number.removeprefix("v"))]
-            below.setdefault(above[-1], set())
-            if int(depth):
-                below[above[-2]].add(above[-1])
-    waiting = [(program.package, version())]
-    found = set(waiting)
-    while waiting:
-        new = below[waiting.pop()] - found
-        found |= new
-        waiting.extend(new)
-    return found
+    """Returns the crates that Cargo builds a program from."""
+    words = ("--offline", "--locked", "--edges", "normal,build", "--prefix", "none", "--format", "{p}")
+    tree = output("cargo", "tree", *words, "--target", triple, "--package", program.package)
+    lines = [line.split() for line in tree.splitlines() if line]
+    return {(name, number.removeprefix("v")) for name, number, *_ in lines}
 
 
 @proof
