@@ -5,32 +5,20 @@ mod own_tools;
 
 use std::{borrow::Cow, sync::Arc};
 
-use serde::Deserialize;
-use tracing::{Level, enabled};
 use ziggurat_audit::{Record, StatementPlace, text_argument};
 use ziggurat_calls::{
-    Call, Caller, Calls, Protocol, RecordRule, RequestFacts, Target,
+    Caller, Calls,
     activity::Begin,
     limits::{Allowance, Limits},
+    mcp::{CALL, METHODS, Message, OverStdio, READ},
 };
 use ziggurat_databases::Databases;
-use ziggurat_layers::{json_rpc, sanitize::RequestId};
-use ziggurat_mcp::{self as mcp, LogFields, Mcp, ObservedCall, Observer, Recorded};
+use ziggurat_layers::json_rpc;
+use ziggurat_mcp::{self as mcp, Mcp, ObservedCall, Observer, Recorded};
 use ziggurat_sql_tools::SqlTools;
-use ziggurat_telemetry::traces::Incoming;
 use ziggurat_tokens::{Local, LocalCaller};
 
-use crate::{
-    calls::access::ToolAccess,
-    interface::{LOGIN, METHODS, READ},
-};
-
-/// Method that is observed for the statements of its calls only.
-const COMPLETE: &str = "completion/complete";
-
-/// Marks calls over standard input and output.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OverStdio;
+use crate::{calls::access::ToolAccess, interface::LOGIN};
 
 /// Begins MCP calls, and applies the limits of their callers.
 #[derive(Clone)]
@@ -51,37 +39,6 @@ pub(crate) struct DeclaredTool {
     name: Cow<'static, str>,
     recorded: Recorded,
     runs_statements: bool,
-}
-
-/// A message that is a call, and what it names.
-struct Message<'a> {
-    call: &'a json_rpc::Call,
-    /// The method, if its calls have records.
-    method: Option<&'static str>,
-    subject: Option<&'a str>,
-    /// The tool, if it is one that declares something.
-    tool: Option<&'a DeclaredTool>,
-    is_stdio: bool,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Meta<'a> {
-    #[serde(borrow)]
-    traceparent: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    tracestate: Option<Cow<'a, str>>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
-    client: Option<Client<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Client<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    version: Cow<'a, str>,
 }
 
 // === impl DeclaredTool ===
@@ -118,73 +75,8 @@ impl McpDoor {
 
     /// Returns the tool that a call names, if it declares something.
     fn declared(&self, method: Option<&str>, subject: Option<&str>) -> Option<&DeclaredTool> {
-        let name = subject.filter(|_| method == Some(METHODS[0]))?;
+        let name = subject.filter(|_| method == Some(CALL))?;
         self.declared.iter().find(|tool| tool.name == name)
-    }
-
-    /// Begins a call.
-    fn call(
-        &self,
-        message: &Message<'_>,
-        caller: &mcp::Caller,
-        who: &Caller<'_>,
-        allowance: Option<Arc<Allowance>>,
-    ) -> Call {
-        let meta = self.meta(message, caller);
-        let client = meta.client.unwrap_or_default();
-        let revision = caller.context().revision();
-        let is_traced = self.calls.tracer.is_on();
-        let id = message.call.id().filter(|_| is_traced);
-        let id = id.map(ToString::to_string);
-        let target = Target {
-            route: message.route().unwrap_or_default(),
-            method: message.call.method(),
-            endpoint: match (message.is_stdio, caller.context().is_negotiated()) {
-                (true, _) => "",
-                (false, true) => "/mcp",
-                (false, false) => "/mcp/v1",
-            },
-            tool: message.subject.unwrap_or_default(),
-            protocol: Some(Protocol {
-                revision: revision.as_str(),
-                id: id.as_deref(),
-                client_name: &client.name,
-                client_version: &client.version,
-                is_address: message.names_address(),
-                is_stdio: message.is_stdio,
-            }),
-            recorded: if message.method.is_some() {
-                RecordRule::Always
-            } else {
-                RecordRule::IfAll
-            },
-            is_measured: message.method.is_some(),
-            followed: message.followed(),
-            ..Target::none()
-        };
-        let mut request = RequestFacts::default();
-        if self.calls.has_request_ids() {
-            request.id = caller.extension().map_or("", RequestId::as_str);
-        }
-        if is_traced {
-            request.incoming = Incoming::default().with_headers(&message.call.head().headers);
-            // Only clients that negotiate a revision know these members.
-            if caller.context().is_negotiated() {
-                request.incoming = request
-                    .incoming
-                    .with_meta(meta.traceparent.as_deref(), meta.tracestate.as_deref());
-            }
-        }
-        self.calls.begin(who, &target, request, allowance)
-    }
-
-    /// Reads the member `_meta`, if a span or a record needs it.
-    fn meta<'a>(&self, message: &Message<'a>, caller: &mcp::Caller) -> Meta<'a> {
-        if !self.calls.tracer.is_on() && self.calls.audit.is_none() {
-            return Meta::default();
-        }
-        let meta = caller.meta(message.call).map(serde_json::from_str);
-        meta.and_then(Result::ok).unwrap_or_default()
     }
 
     /// Returns whether the caller does not see what a call names, and keeps what it sees for the call.
@@ -198,12 +90,18 @@ impl McpDoor {
     }
 
     /// Adds the recorded part of the arguments.
-    fn add_arguments(&self, record: &Record, message: &Message<'_>, caller: &mcp::Caller) {
+    fn add_arguments(
+        &self,
+        record: &Record,
+        message: &Message<'_>,
+        tool: Option<&DeclaredTool>,
+        caller: &mcp::Caller,
+    ) {
         let arguments = caller.arguments(message.call);
         let Some(arguments) = arguments.filter(|json| json.starts_with('{')) else {
             return;
         };
-        match message.tool.map_or(Recorded::Nothing, |tool| tool.recorded) {
+        match tool.map_or(Recorded::Nothing, |tool| tool.recorded) {
             Recorded::Statement(name) => {
                 record.statement_in(arguments, StatementPlace::Argument(name));
             }
@@ -230,17 +128,6 @@ impl McpDoor {
         self.databases
             .name_for(caller.extension(), named.as_deref())
     }
-
-    /// Returns the fields of the log line of a call. The log of calls is off by default, and the log
-    /// of failures names the trace only.
-    fn log_fields(call: &Call, who: &Caller<'_>) -> Option<LogFields> {
-        let is_logged = enabled!(target: mcp::LOG_TARGET, Level::INFO);
-        let trace_id = call.trace().id();
-        (is_logged || trace_id.is_some()).then(|| LogFields {
-            caller: is_logged.then(|| who.shown().into()),
-            trace_id: trace_id.map(u128::from),
-        })
-    }
 }
 
 impl Observer for McpDoor {
@@ -257,14 +144,16 @@ impl Observer for McpDoor {
         }
         let subject = caller.subject(call);
         let subject = subject.as_deref();
-        let message = Message {
+        let tool = self.declared(method, subject);
+        let mut message = Message {
             call,
             method,
             subject,
-            tool: self.declared(method, subject),
-            is_stdio: caller.extension::<OverStdio>().is_some(),
+            pipeline: "",
+            followed: None,
         };
-        let has_statements = message.followed().is_some();
+        message.followed = followed(&message, tool, caller.extension::<OverStdio>().is_some());
+        let has_statements = message.followed.is_some();
         if !self.calls.observes(allowance.is_some(), has_statements) {
             return None;
         }
@@ -274,10 +163,8 @@ impl Observer for McpDoor {
             .with_local(&local)
             .with_address(caller.client_ip());
         is_hidden |= is_audited && self.hides_own_tool(&message, caller);
-        let begun = self.call(&message, caller, &who, allowance);
-        let is_noted = message.method.is_some()
-            || message.is_completion() && (self.calls.tracer.is_on() || self.calls.has_comments());
-        if begun.record().is_none() && !is_noted {
+        let begun = self.calls.begin_message(&message, caller, &who, allowance);
+        if begun.record().is_none() && !self.calls.notes(&message) {
             return None;
         }
         if is_hidden {
@@ -291,10 +178,10 @@ impl Observer for McpDoor {
             if let Some(record) = begun.record()
                 && (is_hidden || !self.add_own_tool(record, &message, caller))
             {
-                self.add_arguments(record, &message, caller);
+                self.add_arguments(record, &message, tool, caller);
             }
         }
-        if let Some(fields) = Self::log_fields(&begun, &who) {
+        if let Some(fields) = begun.log_fields(&who) {
             caller.set_extension(fields);
         }
         caller.set_extension(begun.clone());
@@ -302,46 +189,22 @@ impl Observer for McpDoor {
     }
 }
 
-// === impl Message ===
-
-impl<'a> Message<'a> {
-    fn is_completion(&self) -> bool {
-        self.call.method() == COMPLETE
-    }
-
-    /// Returns the method, if its calls have metrics or spans.
-    fn route(&self) -> Option<&'static str> {
-        self.method.or(self.is_completion().then_some(COMPLETE))
-    }
-
-    /// Returns whether the call names a resource by its address.
-    fn names_address(&self) -> bool {
-        matches!(self.route(), Some(READ | COMPLETE))
-    }
-
-    /// Returns the names in the list of running statements, for a call that may run some.
-    fn followed(&self) -> Option<Begin<'a>> {
-        let subject = self.subject?;
-        let tool = match self.method {
-            Some(READ) => READ,
-            Some(method) if method == METHODS[0] => subject,
-            _ => return None,
-        };
-        let via = if self.is_stdio { "stdio" } else { "http" };
-        let runs_statements = self.tool.is_none_or(|tool| tool.runs_statements);
-        runs_statements.then_some(Begin { via, tool })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_that_says_nothing_of_itself_still_has_a_trace() {
-        let meta = r#"{"traceparent": "00-1", "io.modelcontextprotocol/clientInfo": null}"#;
-        let meta: Meta<'_> = serde_json::from_str(meta).expect("null is no name");
-        assert_eq!(meta.traceparent.as_deref(), Some("00-1"));
-        assert!(meta.client.is_none());
-    }
+/// Returns the place of a message in the list of running statements, if its call may run some.
+fn followed<'a>(
+    message: &Message<'a>,
+    tool: Option<&DeclaredTool>,
+    is_stdio: bool,
+) -> Option<Begin<'a>> {
+    let subject = message.subject?;
+    let tool_name = match message.method? {
+        READ => READ,
+        CALL => subject,
+        _ => return None,
+    };
+    let via = if is_stdio { "stdio" } else { "http" };
+    let runs_statements = tool.is_none_or(|tool| tool.runs_statements);
+    runs_statements.then_some(Begin {
+        via,
+        tool: tool_name,
+    })
 }

@@ -12,11 +12,5 @@ pub(crate) const CALLS: &str = "/mcp";
 /// The paths under which the server is reached, the longest of each first.
 pub(crate) const ENDPOINTS: &[&str] = &["/mcp/v1", CALLS, "/api", "/health", "/ready"];
 
-/// Methods of the calls that have records and metrics.
-pub(crate) const METHODS: [&str; 3] = ["tools/call", READ, "prompts/get"];
-
-/// Method with an address as its subject, where others have a name.
-pub(crate) const READ: &str = "resources/read";
-
 /// Tool with calls that are limited by failures and not by their number.
 pub(crate) const LOGIN: &str = "authenticate_user";

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use tokio::{net::TcpListener, time};
 use tower_layer::Layer as _;
 use tracing::{info, warn};
+use ziggurat_calls::mcp::OverStdio;
 use ziggurat_http::{MetricsPage, OptionalTls, Tls, connection_count};
 use ziggurat_mcp::{
     protocol::ProtocolLayer,
@@ -16,7 +17,6 @@ use ziggurat_serve::{Limits, Server};
 
 use crate::{
     app::App,
-    calls::OverStdio,
     configuration::{Configuration, Http, Loaded},
     logs,
     reload::{Reload, Source},

@@ -13,7 +13,7 @@ mod caller;
 pub mod http;
 pub mod limits;
 #[cfg(feature = "mcp")]
-mod mcp;
+pub mod mcp;
 mod target;
 pub mod toolsets;
 

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use ziggurat_audit::Record;
+use ziggurat_calls::mcp::{CALL, Message};
 use ziggurat_mcp::Caller;
 use ziggurat_sql_tools::CallRecord;
 
-use crate::{
-    calls::{McpDoor, Message},
-    interface::METHODS,
-};
+use crate::calls::McpDoor;
 
 // === impl McpDoor ===
 
@@ -17,7 +15,7 @@ impl McpDoor {
     /// Returns whether a call names a tool of the operator that exists, but not for its caller.
     pub(super) fn hides_own_tool(&self, message: &Message<'_>, caller: &Caller) -> bool {
         let hides = |tool| self.sql_tools.hide(tool, &self.databases, caller);
-        message.method == Some(METHODS[0]) && message.subject.is_some_and(hides)
+        message.method == Some(CALL) && message.subject.is_some_and(hides)
     }
 
     /// Adds the statement and the arguments of a call, if it is one of a tool of the operator. Returns
@@ -28,9 +26,7 @@ impl McpDoor {
         message: &Message<'_>,
         caller: &Caller,
     ) -> bool {
-        let tool = message
-            .subject
-            .filter(|_| message.method == Some(METHODS[0]));
+        let tool = message.subject.filter(|_| message.method == Some(CALL));
         let arguments = caller.arguments(message.call);
         let own = tool.and_then(|tool| self.sql_tools.record(tool, arguments, caller));
         let Some(own) = own else {

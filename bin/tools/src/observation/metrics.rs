@@ -4,13 +4,14 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 use ziggurat_audit::Trail;
+use ziggurat_calls::mcp::METHODS;
 use ziggurat_llm::Provider;
 use ziggurat_mcp::Mcp;
 use ziggurat_telemetry::{Known, Metrics, Program, Set};
 
 use crate::{
     configuration::{Configuration, Entry},
-    interface::{ENDPOINTS, METHODS, VERSION},
+    interface::{ENDPOINTS, VERSION},
 };
 
 /// Starts the metrics, if there is an address to read them at.
