@@ -102,7 +102,7 @@ impl ToolHandler for ExecuteExplain {
                 .with_optional("buffers", buffers.with_default(true))
                 .with_optional(
                     "format",
-                    format.with_choices(&["text", "json"]).with_default("text"),
+                    format.with_choices(["text", "json"]).with_default("text"),
                 ),
         )
         .with_title("Explain a query")

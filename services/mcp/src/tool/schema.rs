@@ -63,8 +63,11 @@ pub struct Property {
     minimum: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     maximum: Option<i64>,
-    #[serde(rename = "enum", skip_serializing_if = "<[_]>::is_empty")]
-    choices: &'static [&'static str],
+    #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
+    choices: Vec<Cow<'static, str>>,
+    /// Set if the tool itself refuses other texts.
+    #[serde(skip)]
+    is_open: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Items>,
     #[serde(rename = "x-mcp-header", skip_serializing_if = "Option::is_none")]
@@ -225,6 +228,11 @@ impl Property {
         Self::of("boolean", description.into())
     }
 
+    /// Describes an object; the description says which members it has.
+    pub fn object(description: impl Into<Cow<'static, str>>) -> Self {
+        Self::of("object", description.into())
+    }
+
     /// Describes a list of texts.
     pub fn strings(description: impl Into<Cow<'static, str>>) -> Self {
         Self::list(description.into(), Items::Scalars { kind: "string" })
@@ -263,7 +271,8 @@ impl Property {
             default: None,
             minimum: None,
             maximum: None,
-            choices: &[],
+            choices: Vec::new(),
+            is_open: false,
             items: None,
             header: None,
         }
@@ -295,9 +304,21 @@ impl Property {
     }
 
     /// Sets the texts to choose from.
-    pub fn with_choices(mut self, choices: &'static [&'static str]) -> Self {
-        self.choices = choices;
+    pub fn with_choices<T>(mut self, choices: impl IntoIterator<Item = T>) -> Self
+    where
+        T: Into<Cow<'static, str>>,
+    {
+        self.choices = choices.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// Sets the names to choose from, of which the tool itself refuses others, in its own words.
+    pub fn with_names<T>(mut self, names: impl IntoIterator<Item = T>) -> Self
+    where
+        T: Into<Cow<'static, str>>,
+    {
+        self.is_open = true;
+        self.with_choices(names)
     }
 }
 
@@ -317,7 +338,7 @@ mod tests {
                 r#"{"type":"boolean","description":"b","default":true}"#,
             ),
             (
-                Property::string("s").with_choices(&["text", "json"]),
+                Property::string("s").with_choices(["text", "json"]),
                 r#"{"type":"string","description":"s","enum":["text","json"]}"#,
             ),
             (

@@ -168,7 +168,7 @@ pub(super) fn schema() -> Schema {
          distances.",
     )
     .with_default("full")
-    .with_choices(&["full", "summary", "ids_only"]);
+    .with_choices(["full", "summary", "ids_only"]);
     Schema::new()
         .with_required("query_text", query_text)
         .with_optional("table_name", table_name)

@@ -76,7 +76,7 @@ pub(super) enum Kind {
 
 impl Arguments {
     pub(super) fn schema(max_tokens: usize) -> Schema {
-        let level = Property::string("Detail").with_choices(LEVELS);
+        let level = Property::string("Detail").with_choices(LEVELS.iter().copied());
         let most = i64::try_from(max_tokens).unwrap_or(i64::MAX);
         let max_tokens = Property::integer("Limit of the answer");
         Schema::new()

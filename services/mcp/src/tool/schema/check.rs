@@ -127,10 +127,10 @@ impl Property {
         let first = json.as_bytes()[0];
         match self.kind {
             _ if json == "null" => true,
-            "string" if self.choices.is_empty() => first == b'"',
-            "string" => {
-                serde_json::from_str::<&str>(json).is_ok_and(|text| self.choices.contains(&text))
-            }
+            "string" if self.choices.is_empty() || self.is_open => first == b'"',
+            "string" => serde_json::from_str::<Cow<'_, str>>(json)
+                .is_ok_and(|text| self.choices.contains(&text)),
+            "object" => first == b'{',
             "boolean" => matches!(first, b't' | b'f'),
             "integer" | "number" => self.takes_number(json),
             "array" => match &self.items {
@@ -172,11 +172,12 @@ impl Property {
     /// Returns what the argument has to be, for a message.
     fn expected(&self) -> String {
         match self.kind {
-            "string" if !self.choices.is_empty() => {
+            "string" if !self.choices.is_empty() && !self.is_open => {
                 format!("one of {}", self.choices.join(", "))
             }
             "string" => "a string".to_owned(),
             "boolean" => "true or false".to_owned(),
+            "object" => "an object".to_owned(),
             "array" => match &self.items {
                 Some(Items::Scalars { kind }) => format!("an array of {kind}s"),
                 _ => "an array".to_owned(),
@@ -223,7 +224,7 @@ mod tests {
             .with_optional("kinds", Property::strings("k"))
             .with_optional(
                 "level",
-                Property::string("v").with_choices(&["names", "full"]),
+                Property::string("v").with_choices(["names", "full"]),
             );
         let found = schema.check("search", arguments);
         found
