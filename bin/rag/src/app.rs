@@ -8,13 +8,16 @@ use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, time::Durat
 
 use tokio::{sync::watch, task::JoinSet, time};
 use tracing::warn;
-use ziggurat_calls::limits::{Limits, Settings};
+use ziggurat_calls::limits::{self, Limits};
 use ziggurat_postgres::pool::{Pools, Reaper};
-use ziggurat_rag_service::Pipelines;
+use ziggurat_rag_service::{
+    Options, Pipelines,
+    mcp::{DocumentTools, Settings},
+};
 use ziggurat_sync::Worker;
 
 use self::{first_connection::FirstConnection, sync_figures::SyncFigures};
-use crate::configuration::Server;
+use crate::{configuration::Server, observation::VERSION};
 
 pub(crate) use self::pipeline_set::{PipelineBuilder, PipelineSet, Reusable};
 
@@ -47,7 +50,7 @@ impl App {
     /// identities if the server authenticates them.
     pub(crate) fn new(
         mut set: PipelineSet,
-        limits: Settings,
+        limits: limits::Settings,
         pools: Pools,
         reaper: Reaper,
         server: &Server,
@@ -77,6 +80,11 @@ impl App {
         &self.set
     }
 
+    /// Returns the tools of the pipelines, for clients of the Model Context Protocol.
+    pub(crate) fn tools(&self, options: Options, settings: Settings) -> DocumentTools {
+        DocumentTools::new(self.pipelines.clone(), options, settings, VERSION)
+    }
+
     /// Returns the key files that the set depends on.
     pub(crate) fn key_files(&self) -> BTreeSet<PathBuf> {
         self.set.key_files()
@@ -84,7 +92,7 @@ impl App {
 
     /// Replaces the set and the limits at once. Parts that both sets share are kept; the other old
     /// parts are dropped after the last request that uses them.
-    pub(crate) fn replace(&mut self, mut set: PipelineSet, limits: Settings) {
+    pub(crate) fn replace(&mut self, mut set: PipelineSet, limits: limits::Settings) {
         self.limits.replace(limits);
         self.pipelines.replace(set.take_pipelines());
         self.set.retire_unused(&set, &self.pools);

@@ -11,6 +11,7 @@ mod filter;
 mod ingest;
 mod key_files;
 mod limits;
+mod mcp;
 mod model;
 mod pipelines;
 mod rerank;
@@ -51,6 +52,8 @@ pub(crate) use self::{
 #[derive(Clone, Debug)]
 pub(crate) struct Configuration {
     pub(crate) server: Server,
+    /// Settings of the tools.
+    pub(crate) mcp: ziggurat_rag_service::mcp::Settings,
     /// Limits of callers.
     pub(crate) limits: ziggurat_calls::limits::Settings,
     /// In the order of the file; never empty.
@@ -130,6 +133,7 @@ impl Configuration {
     /// Returns the keys that have another value in `other` and need a restart.
     pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
         let mut keys = self.server.differences(&other.server);
+        keys.extend((self.mcp != other.mcp).then_some("mcp"));
         keys.extend((self.audit != other.audit).then_some("audit"));
         keys.extend((self.telemetry != other.telemetry).then_some("telemetry"));
         let is_same = self.sql_comment == other.sql_comment;
@@ -146,6 +150,7 @@ fn read(file: &Section<'_>) -> Configuration {
     auth::check_callers(file, server.auth.as_ref(), &pipelines);
     Configuration {
         server,
+        mcp: mcp::read(&file.section("mcp")),
         limits: limits::read(&file.section("limits")),
         audit: ziggurat_audit::Settings::read(file),
         telemetry: TelemetrySettings::read(file).with_providers(file),

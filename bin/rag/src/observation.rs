@@ -7,7 +7,10 @@ use ziggurat_audit::{Trail, Verdict};
 use ziggurat_calls::Calls;
 use ziggurat_http::{MetricsPage, TraceExport};
 use ziggurat_llm::Provider;
-use ziggurat_rag_service::METHODS;
+use ziggurat_rag_service::{
+    METHODS,
+    mcp::{self, METHODS as CALLS},
+};
 use ziggurat_telemetry::{Known, Metrics, Program, Set};
 
 use crate::configuration::Configuration;
@@ -15,10 +18,11 @@ use crate::configuration::Configuration;
 /// Name of the server in its spans.
 const NAME: &str = "ziggurat-rag";
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The paths under which the server is reached.
 pub(crate) const ENDPOINTS: &[&str] = &[
+    mcp::PATH,
     "/v1/pipelines",
     "/v1/chat",
     "/v1/models",
@@ -86,6 +90,7 @@ fn metrics(configuration: &Configuration, trail: Option<&Trail>) -> Metrics {
     }
     let known = names(configuration)
         .with(Set::Methods, METHODS)
+        .with(Set::Methods, CALLS)
         .with(Set::Providers, Provider::ALL.map(Provider::name))
         .with(Set::Endpoints, ENDPOINTS.iter().copied());
     let metrics = Metrics::new(Program::Rag, VERSION, &known);

@@ -63,7 +63,14 @@ pub(crate) async fn serve(
     let bound = bound(&listeners)?;
     let first = bound.first().context("no address to listen on")?;
     let cut_off = CutOff::default();
-    let tower = stack::build(&server, first.ip(), &app, auth.as_ref(), &cut_off, &calls)?;
+    let tower = stack::build(
+        configuration,
+        first.ip(),
+        &app,
+        auth.as_ref(),
+        &cut_off,
+        &calls,
+    )?;
     let keeping = auth.as_ref().map(Authentication::keep_current);
     let readiness = app.pipelines.readiness().clone();
     if let Some(audit) = &calls.audit {

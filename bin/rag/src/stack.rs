@@ -3,18 +3,23 @@
 use std::net::IpAddr;
 
 use anyhow::Context as _;
-use axum::Router;
+use axum::{Router, body::Body};
 use http::Request;
 use tower::{ServiceBuilder, util::option_layer};
 use ziggurat_calls::Calls;
 use ziggurat_console::rag as pages;
-use ziggurat_http::{Absent, AroundLayer, CorsLayer, Document, Edge};
+use ziggurat_http::{Absent, AroundLayer, CorsLayer, Document, Edge, PostLayer};
 use ziggurat_layers::{host::Hosts, origin::Origins, shutdown::CutOff};
-use ziggurat_rag_service::{self as rag, CHAT_PATHS, ChatErrors, ErrorLine, Options, Timeouts};
+use ziggurat_rag_service::{
+    self as rag, CHAT_PATHS, ChatErrors, ErrorLine, Options, Timeouts, mcp,
+};
 use ziggurat_serve::HttpService;
 
 use crate::{
-    app::App, authentication::Authentication, configuration::Server, logs::log_request,
+    app::App,
+    authentication::Authentication,
+    configuration::{Configuration, Server},
+    logs::log_request,
     observation::ENDPOINTS,
 };
 
@@ -33,13 +38,14 @@ const HEALTH: &str = "/v1/health";
 /// # Errors
 /// Fails if the path of the OpenAPI document or the name of an allowed host is invalid.
 pub(crate) fn build(
-    server: &Server,
+    configuration: &Configuration,
     address: IpAddr,
     app: &App,
     auth: Option<&Authentication>,
     cut_off: &CutOff,
     calls: &Calls,
 ) -> anyhow::Result<impl HttpService> {
+    let server = &configuration.server;
     let hosts = server.hosts(address).context("server.allowed_hosts")?;
     let bearer = auth.map(|auth| {
         let bearer = auth.layer().with_exempt(PROBES).with_exempt(OPEN);
@@ -80,11 +86,28 @@ pub(crate) fn build(
         call: None::<Absent>,
     };
     let options = options(server, app, cut_off, calls);
-    let edge = edge.in_front_of(routes(server, app, auth, options));
+    let tools = document_tools(configuration, app, &options);
+    let routes = ServiceBuilder::new()
+        .layer(option_layer(tools))
+        .service(routes(server, app, auth, options));
+    let edge = edge.in_front_of(routes);
     Ok(ServiceBuilder::new()
         // Outermost, so that every request is logged with its final status, preflights included.
         .layer(AroundLayer::new(log_request))
         .service(edge.context("the path of the description")?))
+}
+
+/// Leads calls of tools to the pipelines, if this is configured.
+fn document_tools(
+    configuration: &Configuration,
+    app: &App,
+    options: &Options,
+) -> Option<PostLayer<impl HttpService<ResponseBody = Body> + use<>>> {
+    let tools = configuration
+        .server
+        .mcp
+        .then(|| app.tools(options.clone(), configuration.mcp))?;
+    Some(PostLayer::new(mcp::PATH, mcp::service(&tools)))
 }
 
 /// Serves the pipelines, the console, also models if this is configured, and the metadata of an issuer.
@@ -95,6 +118,9 @@ fn routes(server: &Server, app: &App, auth: Option<&Authentication>, options: Op
         // Refuses tokens in the format of this API.
         let bearer = auth.map(|auth| auth.layer().with_render(ChatErrors));
         routes = chat.layer(option_layer(bearer));
+    }
+    if server.mcp {
+        routes = routes.route(mcp::PATH, rag::posting());
     }
     if server.console {
         routes = routes.merge(rag::console_service(app.pipelines.clone()));

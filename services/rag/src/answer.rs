@@ -2,20 +2,24 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use ziggurat_llm::{Deadline, Stop, Usage};
+use ziggurat_calls::Call;
+use ziggurat_llm::{Chunk, Completer, Deadline, Prompt, Stop, Usage};
+use ziggurat_search::budget;
 
 use crate::{
     citations::{Citation, CitedAnswer, bounded},
     debug::DebugDetails,
     failure::Failure,
     pipeline::Pipeline,
-    question::Question,
     request::Query,
     retrieval::Passage,
 };
 
 /// Limit on the text of a source, in characters, because a row may hold a whole book.
 const MAX_SOURCE_CHARS: usize = 16_384;
+
+/// Number of tokens after which a step is reported.
+const STEP_TOKENS: usize = 100;
 
 /// A complete answer.
 #[derive(Debug)]
@@ -24,13 +28,30 @@ pub(super) struct Answer {
     /// The checked citations, if the answer has them.
     pub(super) citations: Option<Vec<Citation>>,
     pub(super) dropped_citations: u64,
-    sources: Vec<Source>,
+    /// The passages that were found, if the answer shows them.
+    pub(super) sources: Vec<Passage>,
+    /// False if nothing relevant was found, and no model was asked.
+    pub(super) has_passages: bool,
     pub(super) usage: Usage,
     /// The reason why the model stopped.
     pub(super) stop: Stop,
     notice: Option<String>,
     debug: Option<DebugDetails>,
 }
+
+/// A step on the way to an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Passages are searched.
+    Retrieving,
+    /// The model is asked.
+    Answering,
+    /// The model has written about this many tokens.
+    Written(usize),
+}
+
+/// A function that is called with each step, if the asker wants to know.
+pub(super) type Watch<'a> = Option<&'a (dyn Fn(Step) + Send + Sync)>;
 
 /// The answer of a pipeline.
 #[derive(Debug, Serialize, ToSchema)]
@@ -91,9 +112,10 @@ pub(super) async fn answer(
     pipeline: &Pipeline,
     query: Query,
     deadline: Deadline,
-    question: &Question,
+    call: &Call,
+    watch: Watch<'_>,
 ) -> Result<Answer, Failure> {
-    let answered = answer_by(pipeline, query, deadline, question);
+    let answered = answer_by(pipeline, query, deadline, call, watch);
     deadline.cut(answered).await?
 }
 
@@ -101,23 +123,27 @@ async fn answer_by(
     pipeline: &Pipeline,
     mut query: Query,
     deadline: Deadline,
-    question: &Question,
+    call: &Call,
+    watch: Watch<'_>,
 ) -> Result<Answer, Failure> {
     let includes = pipeline.includes(&query);
     let (has_citations, recorder) = (includes.citations, &includes.recorder);
-    let context = question.context();
+    let context = call.context();
+    let report = |step| watch.into_iter().for_each(|watch| watch(step));
+    report(Step::Retrieving);
     let rewrite = pipeline.rewrite(&mut query, deadline, &context, recorder);
     let rewriting = Box::pin(rewrite).await;
     // The state of a search is too large to be a part of this future.
     let passages = pipeline.find(&query, deadline, &context, recorder);
     let passages = Box::pin(passages).await?;
-    question.call().found(passages.len());
+    call.found(passages.len());
     if passages.is_empty() {
         return Ok(Answer {
             text: pipeline.no_answer().to_owned(),
             citations: has_citations.then(Vec::new),
             dropped_citations: 0,
             sources: Vec::new(),
+            has_passages: false,
             usage: rewriting,
             stop: Stop::EndTurn,
             debug: recorder.details(),
@@ -133,18 +159,19 @@ async fn answer_by(
     };
     let stage = pipeline.begin("model", recorder);
     let completer = pipeline.completer().with_trace(context.trace());
-    let reply = completer.complete_by(&prompt, deadline).await?;
+    report(Step::Answering);
+    let (text, stop, mut usage) = complete(&completer, &prompt, deadline, watch).await?;
     drop(stage);
-    pipeline.note(&reply.stop);
-    let mut usage = reply.usage;
+    pipeline.note(&stop);
     usage += rewriting;
     let mut answered = Answer {
-        text: reply.text().into_owned(),
+        text,
         citations: None,
         dropped_citations: 0,
-        sources: sources.into_iter().map(Source::from).collect(),
+        sources,
+        has_passages: true,
         usage,
-        stop: reply.stop,
+        stop,
         debug: recorder.details(),
         notice: includes.notice,
     };
@@ -152,6 +179,35 @@ async fn answer_by(
         answered.check_citations(CitedAnswer::new(shown));
     }
     Ok(answered)
+}
+
+/// Has the model answer. Its text arrives in parts only if the asker wants to know how it goes on.
+async fn complete(
+    completer: &Completer,
+    prompt: &Prompt,
+    deadline: Deadline,
+    watch: Watch<'_>,
+) -> Result<(String, Stop, Usage), Failure> {
+    let Some(watch) = watch else {
+        let reply = completer.complete_by(prompt, deadline).await?;
+        return Ok((reply.text().into_owned(), reply.stop, reply.usage));
+    };
+    let mut chunks = completer.stream_by(prompt, deadline).await?;
+    let (mut text, mut next) = (String::new(), STEP_TOKENS);
+    while let Some(chunk) = chunks.next().await.transpose()? {
+        match chunk {
+            Chunk::Text(more) => text.push_str(&more),
+            Chunk::End { stop, usage } => return Ok((text, stop, usage)),
+            // The prompt offers no tools.
+            Chunk::ToolUseStarted { .. } | Chunk::ToolUse(_) => {}
+        }
+        let written = budget::of_bytes(&text);
+        if written >= next {
+            next = written - written % STEP_TOKENS + STEP_TOKENS;
+            watch(Step::Written(written));
+        }
+    }
+    Ok((text, Stop::EndTurn, Usage::default()))
 }
 
 // === impl Answer ===
@@ -175,7 +231,7 @@ impl From<Answer> for Answered {
             answer: answer.text,
             citations: answer.citations,
             dropped_citations: has_citations.then_some(answer.dropped_citations),
-            sources: answer.sources,
+            sources: answer.sources.into_iter().map(Source::from).collect(),
             tokens_used: answer.usage.total_tokens,
             notice: answer.notice,
             debug: answer.debug,

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use thiserror::Error;
+use ziggurat_calls::Call;
 use ziggurat_llm::{Deadline, Message, Prompt, Stop};
 use ziggurat_postgres::{call_context::CallContext, error::QueryError};
 
@@ -15,7 +16,6 @@ use crate::{
     debug::{DebugCandidate, DebugDetails, Recorder},
     failure::Failure,
     pipeline::{Pipeline, rewrite},
-    question::Question,
     request::{Query, QueryRequest},
 };
 
@@ -148,8 +148,8 @@ impl Evaluator {
     /// Fails if a provider or a search fails.
     pub async fn answer(&self, text: &str) -> Result<CheckedAnswer, EvaluationError> {
         let (query, deadline) = self.query(text)?;
-        let question = Question::default();
-        let answered = Box::pin(answer(&self.pipeline, query, deadline, &question)).await;
+        let call = Call::off();
+        let answered = Box::pin(answer(&self.pipeline, query, deadline, &call, None)).await;
         let answered = answered.map_err(Reason::Failed)?;
         Ok(CheckedAnswer {
             text: answered.text,

@@ -42,6 +42,7 @@ mod debug;
 pub mod evaluation;
 mod failure;
 pub mod filter;
+pub mod mcp;
 mod openai;
 mod pipeline;
 mod pipelines;
@@ -61,7 +62,7 @@ use axum::{
     Router,
     handler::Handler,
     response::Response,
-    routing::{MethodRouter, get, post},
+    routing::{MethodRouter, any, get, post},
 };
 use http::header;
 use serde::Serialize;
@@ -206,6 +207,11 @@ pub fn reading<T: 'static, S: Clone + Send + Sync + 'static>(
 ) -> MethodRouter<S> {
     let refuse = async || ([(header::ALLOW, "GET, HEAD")], Refused::no_such_method());
     get(handler).fallback(refuse)
+}
+
+/// Refuses requests for calls of tools that have another method than POST, which go elsewhere.
+pub fn posting<S: Clone + Send + Sync + 'static>() -> MethodRouter<S> {
+    any(async || ([(header::ALLOW, "POST")], Refused::no_such_method()))
 }
 
 /// Reports whether the server is running

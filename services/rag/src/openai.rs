@@ -92,7 +92,7 @@ struct Model {
     ),
 )]
 pub(super) async fn models(State(pipelines): State<Pipelines>, extensions: Extensions) -> Response {
-    let seen = pipelines.seen_by(&extensions);
+    let seen = pipelines.seen_by(&Caller::of(&extensions));
     let data = seen.iter().map(|pipeline| Model::new(pipeline.name()));
     json(&Models {
         object: "list",
@@ -114,7 +114,7 @@ pub(super) async fn models(State(pipelines): State<Pipelines>, extensions: Exten
 )]
 pub(super) async fn model(State(pipelines): State<Pipelines>, request: Request<Body>) -> Response {
     let name = query::name(request.uri().path());
-    match pipelines.find(&name, request.extensions()) {
+    match pipelines.find(&name, &Caller::of(request.extensions())) {
         FoundPipeline::Seen(pipeline) => json(&Model::new(pipeline.name())),
         FoundPipeline::Hidden | FoundPipeline::Absent => {
             ChatRefusal::no_model(&name).into_response()
@@ -233,7 +233,7 @@ impl Chat {
         let call = question.call().clone();
         let admitted: Result<_, ChatRefusal> = async {
             let (model, request) = read?;
-            let found = self.pipelines.find(&model, head.extensions());
+            let found = self.pipelines.find(&model, &Caller::of(head.extensions()));
             let pipeline = question.find(found);
             let pipeline = pipeline.ok_or_else(|| ChatRefusal::no_model(&model))?;
             let mut chat = request.check(self.options.max_query)?;

@@ -1,7 +1,7 @@
 //! A pipeline: its tables, its providers and its settings.
 
 mod history;
-mod prompt;
+pub(crate) mod prompt;
 pub(crate) mod rerank;
 pub(crate) mod rewrite;
 

@@ -134,27 +134,26 @@ impl Pipelines {
         self.served.load_full()
     }
 
-    /// Returns the pipelines that the caller of a request sees.
-    pub(super) fn seen_by(&self, extensions: &Extensions) -> Served {
+    /// Returns the pipelines that a caller sees.
+    pub(super) fn seen_by(&self, caller: &Caller<'_>) -> Served {
         let mut seen = Served::clone(&self.now());
-        seen.retain(|pipeline| self.shows(pipeline, extensions));
+        seen.retain(|pipeline| self.shows(pipeline, caller));
         seen
     }
 
-    /// Finds the pipeline that the caller of a request names.
-    pub(super) fn find(&self, name: &str, extensions: &Extensions) -> FoundPipeline {
+    /// Finds the pipeline that a caller names.
+    pub(super) fn find(&self, name: &str, caller: &Caller<'_>) -> FoundPipeline {
         let served = self.served.load();
         match served.iter().find(|pipeline| pipeline.name() == name) {
-            Some(found) if self.shows(found, extensions) => FoundPipeline::Seen(Arc::clone(found)),
+            Some(found) if self.shows(found, caller) => FoundPipeline::Seen(Arc::clone(found)),
             Some(_) => FoundPipeline::Hidden,
             None => FoundPipeline::Absent,
         }
     }
 
-    /// Returns whether a pipeline exists for the caller of a request. Everything that lists pipelines
-    /// or finds one asks here.
-    fn shows(&self, pipeline: &Pipeline, extensions: &Extensions) -> bool {
-        let caller = Caller::of(extensions);
+    /// Returns whether a pipeline exists for a caller. Everything that lists pipelines or finds one
+    /// asks here.
+    fn shows(&self, pipeline: &Pipeline, caller: &Caller<'_>) -> bool {
         let is_known = caller.identity.is_some() || !self.is_authenticated;
         is_known && pipeline.is_for(&caller.id())
     }
@@ -177,7 +176,7 @@ impl fmt::Debug for Pipelines {
     ),
 )]
 pub(super) async fn list(State(pipelines): State<Pipelines>, extensions: Extensions) -> Response {
-    let seen = pipelines.seen_by(&extensions);
+    let seen = pipelines.seen_by(&Caller::of(&extensions));
     let entries = seen.iter().map(|pipeline| PipelineInfo {
         name: pipeline.name().to_owned(),
         description: pipeline.description().to_owned(),

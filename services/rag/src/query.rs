@@ -169,7 +169,7 @@ pub(super) async fn whole_answer(
     let deadline = Deadline::after(options.timeouts.request);
     // Boxed: the future is large, and every layer that passes it on would need space for it on the
     // stack.
-    match Box::pin(answer(pipeline, query, deadline, &question)).await {
+    match Box::pin(answer(pipeline, query, deadline, question.call(), None)).await {
         Ok(answer) => {
             let response = write(answer);
             question
@@ -195,7 +195,7 @@ fn find(
 ) -> Result<Arc<Pipeline>, Refused> {
     check_content_type(request.headers())?;
     let name = name(request.uri().path());
-    let found = pipelines.find(&name, request.extensions());
+    let found = pipelines.find(&name, &Caller::of(request.extensions()));
     question.find(found).ok_or_else(|| {
         let message = format!("pipeline not found: {name}");
         Refused::new(StatusCode::NOT_FOUND, "pipeline_not_found", message)

@@ -93,8 +93,7 @@ impl Question {
 
     /// Returns the id of the trace for the log, if there is one.
     pub(super) fn trace_id(&self) -> Option<TraceId> {
-        let id = self.call.trace().id();
-        id.map(|id| TraceId::new(id.to_string()))
+        trace_id(&self.call)
     }
 
     /// Returns the pipeline if the caller sees it, and notes if it exists only for others.
@@ -116,9 +115,7 @@ impl Question {
             record.question(&query.text);
             record.database(database.name());
         }
-        pipeline.check(query)?;
-        let admitted = self.call.admit(database, "").await;
-        admitted.map_err(over_limit)?;
+        admit(&self.call, pipeline, query).await?;
         Ok(self.call.open().await?)
     }
 
@@ -131,6 +128,19 @@ impl Question {
     pub(super) fn end(&self, verdict: Verdict, status: StatusCode) {
         self.call.end_by_status(verdict, status);
     }
+}
+
+/// Returns the id of the trace of a call for the log, if there is one.
+pub(super) fn trace_id(call: &Call) -> Option<TraceId> {
+    let id = call.trace().id();
+    id.map(|id| TraceId::new(id.to_string()))
+}
+
+/// Checks a question, and waits until its caller may run statements for it.
+pub(super) async fn admit(call: &Call, pipeline: &Pipeline, query: &Query) -> Result<(), Refused> {
+    pipeline.check(query)?;
+    let admitted = call.admit(pipeline.database(), "").await;
+    admitted.map_err(over_limit)
 }
 
 fn target<'a>(route: &'static str, pipeline: &'a str) -> Target<'a> {

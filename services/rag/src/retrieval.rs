@@ -52,6 +52,7 @@
 mod backend;
 mod columns;
 mod diversity;
+pub(crate) mod documents;
 mod excerpt;
 mod expand;
 mod failure;

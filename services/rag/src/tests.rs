@@ -10,6 +10,7 @@ mod faults;
 mod followups;
 mod limits;
 mod log;
+mod mcp;
 mod observation;
 mod openai;
 mod sockets;

@@ -25,7 +25,8 @@ pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the leading sentences of a text that have at most this many bytes together. If not even
 /// the first has, it is cut after a word.
-pub(crate) fn leading(text: &str, bytes: usize) -> &str {
+#[must_use]
+pub fn leading(text: &str, bytes: usize) -> &str {
     let mut length = 0;
     while length < text.len() {
         let next = length + end(&text[length..]);

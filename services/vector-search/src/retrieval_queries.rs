@@ -32,6 +32,7 @@ mod adjacent;
 mod closest;
 mod condition;
 mod configuration;
+mod document;
 mod lexemes;
 mod random;
 mod ranked;
@@ -50,6 +51,7 @@ pub use self::{
     adjacent::{Adjacent, DocumentOrder},
     condition::{Comparison, Condition, Conditions, Test},
     configuration::TextConfiguration,
+    document::DocumentPart,
     lexemes::{LexemeQuery, Lexicon},
     ranked::{Extension, Ranking},
     rows::{Prefilter, ping},
@@ -204,6 +206,12 @@ impl SearchTable {
     #[must_use]
     pub fn is_filtered(&self) -> bool {
         !self.filters.is_empty()
+    }
+
+    /// Returns whether its rows have ids.
+    #[must_use]
+    pub fn has_ids(&self) -> bool {
+        self.id.is_some()
     }
 
     /// Returns the name of the vector column.

@@ -114,11 +114,7 @@ impl Pipeline {
             .as_ref()
             .is_some_and(|model| model.maker.is_local());
         let search = search::read(&file.section("search"), is_local);
-        let tables = if search.expand > 0 {
-            ordered(tables, ingest.as_ref(), sync.as_ref())
-        } else {
-            tables
-        };
+        let tables = ordered(tables, ingest.as_ref(), sync.as_ref());
         file.section("search").key("expand").check(
             search.expand == 0 || tables.iter().any(|table| table.order.is_some()),
             "has no effect: no table has a document_column and a position_column",

@@ -58,6 +58,8 @@ pub(crate) struct Server {
     pub(crate) max_query_bytes: usize,
     /// True if pipelines are served as models of the chat completions API of `OpenAI`, too.
     pub(crate) openai_compatible: bool,
+    /// True if pipelines are served as tools of the Model Context Protocol, too.
+    pub(crate) mcp: bool,
     /// True if there is a page for browsers.
     pub(crate) console: bool,
     /// Limit on the requests of an address.
@@ -89,6 +91,7 @@ pub(super) fn read(file: &Section<'_>) -> Server {
             .whole(1..=usize::MAX)
             .unwrap_or(default.max_query_bytes),
         openai_compatible: boolean("openai_compatible"),
+        mcp: file.key("mcp").boolean().unwrap_or(default.mcp),
         console: file.key("console").boolean().unwrap_or(default.console),
         rate_limit: file.key("rate_limit").parsed(str::parse),
         listen_address: host(&file.key("listen_address")).unwrap_or(default.listen_address),
@@ -180,6 +183,7 @@ impl Default for Server {
             retrieval_error_codes: false,
             max_query_bytes: rag::MAX_QUERY,
             openai_compatible: false,
+            mcp: true,
             console: true,
             rate_limit: None,
         }
@@ -250,6 +254,7 @@ impl Server {
                 "openai_compatible",
                 self.openai_compatible == other.openai_compatible,
             ),
+            ("mcp", self.mcp == other.mcp),
             ("console", self.console == other.console),
             ("rate_limit", self.rate_limit == other.rate_limit),
         ];

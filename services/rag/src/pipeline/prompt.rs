@@ -50,13 +50,13 @@ const RANDOM_BYTES: usize = 16;
 
 /// The random number in the markers of one request.
 #[derive(Debug)]
-pub(super) struct Nonce(String);
+pub(crate) struct Nonce(String);
 
 // === impl Nonce ===
 
 impl Nonce {
     /// Generates a new number.
-    pub(super) fn new() -> Result<Self, SysError> {
+    pub(crate) fn new() -> Result<Self, SysError> {
         let mut bytes = [0; RANDOM_BYTES];
         SysRng.try_fill_bytes(&mut bytes)?;
         let mut nonce = String::with_capacity(2 * RANDOM_BYTES);
@@ -104,22 +104,34 @@ impl Nonce {
         turn.push('\n');
         for (number, (text, passage)) in (1..).zip(texts.iter().zip(passages)) {
             let source = passage.id.as_deref().map(source).unwrap_or_default();
-            let (text, nonce) = (quoted(text), &self.0);
-            // Writing to a string cannot fail.
-            let _ = write!(
-                turn,
-                "--- Document {number}{source} --- {nonce}\n{text}\n\n"
-            );
+            self.write_document(&mut turn, number, &source, &quoted(text));
         }
         let _ = write!(turn, "{}\n\nQuestion: {query}", self.end());
         turn
     }
 
-    fn begin(&self) -> String {
+    /// Writes a document: its header, with a label of one line, and its [quoted] text.
+    pub(crate) fn write_document(&self, out: &mut String, number: usize, label: &str, text: &str) {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "--- Document {number}{label} --- {}\n{text}\n\n",
+            self.0
+        );
+    }
+
+    /// Returns a [quoted] text between the markers.
+    pub(crate) fn fenced(&self, text: &str) -> String {
+        format!("{}\n{text}\n{}", self.begin(), self.end())
+    }
+
+    /// Returns the line before the documents.
+    pub(crate) fn begin(&self) -> String {
         format!("BEGIN {MARKER}{}", self.0)
     }
 
-    fn end(&self) -> String {
+    /// Returns the line behind the documents.
+    pub(crate) fn end(&self) -> String {
         format!("END {MARKER}{}", self.0)
     }
 }
@@ -132,16 +144,21 @@ pub(super) fn fitting(passages: &[Passage], budget: usize) -> Vec<Cow<'_, str>> 
 
 /// Returns the source of a document, on one line.
 fn source(id: &str) -> String {
-    let mut id: String = id.chars().filter(|letter| !is_break(*letter)).collect();
-    while id.contains("---") {
+    format!(" (Source: {})", in_header(id))
+}
+
+/// Returns a text as it may stand in the header of a document.
+pub(crate) fn in_header(text: &str) -> String {
+    let mut text: String = text.chars().filter(|letter| !is_break(*letter)).collect();
+    while text.contains("---") {
         // A header ends with three dashes.
-        id = id.replace("---", "-");
+        text = text.replace("---", "-");
     }
-    format!(" (Source: {})", without_markers(&id))
+    without_markers(&text).into_owned()
 }
 
 /// Returns the text of a document, with lines that look like markers or headers quoted.
-fn quoted(text: &str) -> Cow<'_, str> {
+pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let text = without_markers(text);
     if !lines(&text).any(is_alike) {
         return text;

@@ -6,6 +6,7 @@ use axum::{extract::State, response::Response};
 use http::Extensions;
 use serde::Serialize;
 use utoipa::ToSchema;
+use ziggurat_calls::Caller;
 
 use crate::{
     pipeline::Pipeline,
@@ -57,7 +58,7 @@ pub(crate) async fn console(
     State(pipelines): State<Pipelines>,
     extensions: Extensions,
 ) -> Response {
-    let seen = pipelines.seen_by(&extensions);
+    let seen = pipelines.seen_by(&Caller::of(&extensions));
     json(&Console {
         version: env!("CARGO_PKG_VERSION"),
         pipelines: seen.iter().map(|pipeline| described(pipeline)).collect(),

@@ -26,6 +26,7 @@ use http::Extensions;
 use serde::Serialize;
 use tracing::warn;
 use utoipa::ToSchema;
+use ziggurat_calls::Caller;
 use ziggurat_llm::{Class, Completer, Deadline, Embedder, Error, Http};
 use ziggurat_runtime::lock;
 use ziggurat_sync::{Status as QueueStatus, Watched};
@@ -158,7 +159,7 @@ enum Target<'a> {
         body = Report)),
 )]
 pub(crate) async fn health(State(check): State<HealthCheck>, extensions: Extensions) -> Response {
-    let seen = check.inner.pipelines.seen_by(&extensions);
+    let seen = check.inner.pipelines.seen_by(&Caller::of(&extensions));
     json(&*check.report(seen).await)
 }
 

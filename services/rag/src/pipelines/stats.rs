@@ -4,6 +4,7 @@ use axum::{extract::State, response::Response};
 use http::Extensions;
 use serde::Serialize;
 use utoipa::ToSchema;
+use ziggurat_calls::Caller;
 use ziggurat_llm::{Embedder, Provider, Usage};
 
 use crate::{
@@ -72,7 +73,7 @@ struct TokenUsage {
     ),
 )]
 pub(crate) async fn stats(State(pipelines): State<Pipelines>, extensions: Extensions) -> Response {
-    let seen = pipelines.seen_by(&extensions);
+    let seen = pipelines.seen_by(&Caller::of(&extensions));
     let entries = seen.iter().map(|pipeline| PipelineUsage {
         name: pipeline.name().to_owned(),
         description: pipeline.description().to_owned(),

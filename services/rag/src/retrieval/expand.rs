@@ -190,7 +190,7 @@ fn shown(rows: Vec<Adjacent>) -> impl Iterator<Item = RunPart> {
 
 /// Appends the text of a row to a text that ends with the text of the row before, without the
 /// headings and the sentences that both have.
-fn append(content: &mut String, before: &str, text: &str) {
+pub(super) fn append(content: &mut String, before: &str, text: &str) {
     let heading = |text: &'_ str| text.find("\n\n").map(|end| end + 2);
     let body = match heading(text) {
         Some(end) if before.get(..end) == Some(&text[..end]) => &text[end..],

@@ -1,5 +1,7 @@
 //! The search of one table, and the cached description of the table.
 
+mod reading;
+
 use std::{
     error::Error,
     sync::{
@@ -311,28 +313,6 @@ impl TableSearch {
                 Vec::new()
             }
         }
-    }
-
-    /// Reads random rows with a text of at least `min_chars` characters.
-    pub(super) async fn random_rows(
-        &self,
-        rows: u32,
-        min_chars: u32,
-    ) -> Result<Vec<Hit>, QueryError> {
-        let known = self.known(&self.pool).await?;
-        let search = self.whole(&known, rows);
-        search.random(min_chars, &self.pool).await
-    }
-
-    /// Returns whether there is a row with one of these ids, or of one of these documents.
-    pub(super) async fn has_any(
-        &self,
-        ids: &[String],
-        by_document: bool,
-    ) -> Result<bool, QueryError> {
-        let known = self.known(&self.pool).await?;
-        let search = self.whole(&known, 1);
-        search.has_any(ids, by_document, &self.pool).await
     }
 
     /// Returns a search without a question.

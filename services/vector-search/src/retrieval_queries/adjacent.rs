@@ -60,7 +60,7 @@ impl SearchTable {
 
 impl DocumentOrder {
     /// Returns the position in SQL.
-    fn position(&self, shape: &Shape) -> String {
+    pub(super) fn position(&self, shape: &Shape) -> String {
         let name = quoted(&self.position);
         match shape.column(&self.position) {
             Some(column) if matches!(&*column.data_type, "json" | "jsonb") => {

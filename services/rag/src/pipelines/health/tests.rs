@@ -20,7 +20,7 @@ fn check(parts: Vec<Parts>) -> HealthCheck {
 
 impl HealthCheck {
     fn all(&self) -> Served {
-        self.inner.pipelines.seen_by(&Extensions::new())
+        self.inner.pipelines.seen_by(&Caller::new(None))
     }
 
     async fn report_all(&self) -> Arc<Report> {

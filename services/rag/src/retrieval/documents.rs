@@ -1,0 +1,138 @@
+//! Documents of the tables, in their order.
+
+use futures_util::future;
+use ziggurat_postgres::error::QueryError;
+use ziggurat_vector_search::retrieval_queries::DocumentPart;
+
+use crate::retrieval::{FailureKind, Passage, RetrievalFailure, Retriever, expand};
+
+/// A document, or a part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Document {
+    /// The text.
+    pub(crate) content: String,
+    /// The position of the character behind the text.
+    pub(crate) end: usize,
+    /// Number of characters of the whole document.
+    pub(crate) total: usize,
+    /// The title, if the table has titles.
+    pub(crate) title: Option<String>,
+    /// The address, if the table has addresses.
+    pub(crate) url: Option<String>,
+}
+
+// === impl Retriever ===
+
+impl Retriever {
+    /// Returns whether rows have ids, by which documents are read.
+    pub(crate) fn has_ids(&self) -> bool {
+        self.inner.tables.iter().any(|table| table.has_ids())
+    }
+
+    /// Returns the name of a passage for [`document`](Self::document): its id, after the number of
+    /// its table if there are several.
+    pub(crate) fn name_of(&self, passage: &Passage) -> Option<String> {
+        let id = passage.id.as_ref()?;
+        Some(self.named(passage.table, id))
+    }
+
+    fn named(&self, table: usize, id: &str) -> String {
+        match self.inner.tables.len() {
+            1 => id.to_owned(),
+            _ => format!("{}:{id}", table + 1),
+        }
+    }
+
+    /// Reads the parts of the document of a passage, from a character on, at most this many
+    /// characters. There are none if no such document may be shown.
+    ///
+    /// # Errors
+    /// Fails if the table cannot be read.
+    pub(crate) async fn document(
+        &self,
+        name: &str,
+        from: usize,
+        characters: usize,
+    ) -> Result<Vec<DocumentPart>, RetrievalFailure> {
+        let tables = &self.inner.tables;
+        let (table, id) = match tables.len() {
+            1 => (1, name),
+            _ => match name.split_once(':') {
+                Some((table, id)) => (table.parse().unwrap_or(0), id),
+                None => return Ok(Vec::new()),
+            },
+        };
+        let found = usize::checked_sub(table, 1).and_then(|at| tables.get(at));
+        let Some(table) = found.filter(|table| table.has_ids()) else {
+            return Ok(Vec::new());
+        };
+        let parts = table.document(id, from, characters, &self.call).await;
+        parts.map_err(failed)
+    }
+
+    /// Returns names of documents that begin with a text, at most this many.
+    ///
+    /// # Errors
+    /// Fails if a table cannot be read.
+    pub(crate) async fn names_from(
+        &self,
+        begun: &str,
+        rows: u32,
+    ) -> Result<Vec<String>, RetrievalFailure> {
+        let tables = self.inner.tables.iter().enumerate();
+        let read = tables.map(async |(at, table)| {
+            let before = self.named(at, "");
+            // The text may end within the number of the table.
+            let begun = match begun.strip_prefix(&*before) {
+                Some(id) => id,
+                None if before.starts_with(begun) => "",
+                None => return Ok(Vec::new()),
+            };
+            if !table.has_ids() {
+                return Ok(Vec::new());
+            }
+            let ids = table.ids_from(begun, rows, &self.call).await?;
+            Ok(ids.into_iter().map(|id| before.clone() + &id).collect())
+        });
+        let found = future::try_join_all(read).await.map_err(failed)?;
+        let mut names: Vec<_> = found.into_iter().flatten().collect();
+        names.truncate(usize::try_from(rows).unwrap_or(usize::MAX));
+        Ok(names)
+    }
+}
+
+fn failed(error: QueryError) -> RetrievalFailure {
+    RetrievalFailure::Database(FailureKind::of(&error), error)
+}
+
+// === impl Document ===
+
+impl Document {
+    /// Joins parts that were read from a character on, up to a number of bytes.
+    pub(crate) fn of(parts: &[DocumentPart], from: usize, max_bytes: usize) -> Self {
+        let first = parts.first();
+        let mut document = Self {
+            total: first.map_or(0, |first| first.total),
+            title: first.and_then(|first| first.title.clone()),
+            url: first.and_then(|first| first.url.clone()),
+            end: from,
+            ..Self::default()
+        };
+        let mut before = "";
+        for part in parts.iter().filter(|part| !part.content.is_empty()) {
+            let room = max_bytes.saturating_sub(document.content.len());
+            let text = &part.content[..part.content.floor_char_boundary(room)];
+            if before.is_empty() {
+                document.content.push_str(text);
+            } else {
+                expand::append(&mut document.content, before, text);
+            }
+            document.end = part.start.max(from) + text.chars().count();
+            if text.len() < part.content.len() {
+                break;
+            }
+            before = &part.content;
+        }
+        document
+    }
+}
