@@ -118,12 +118,10 @@ async fn serve_stdio(
         .with_limits(limits)
         .with_extension(OverStdio)
         .with_cut_off(app.cut_off.clone())
-        .serve(
+        .serve_process(
             ProtocolLayer::stdio()
                 .with_negotiation(configuration.protocol.stdio_negotiate)
                 .layer(app.catalogue.clone()),
-            tokio::io::stdin(),
-            tokio::io::stdout(),
             stop,
         )
         .await;

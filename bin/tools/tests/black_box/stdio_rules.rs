@@ -1,11 +1,18 @@
 //! Tests of the message lines on standard input and output.
 
-use std::time::{Duration, Instant};
+use std::{
+    io::{Write as _, pipe},
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
 
-use rustix::process::Signal;
+use rustix::{
+    io::{ioctl_fionbio, ioctl_fionread},
+    process::Signal,
+};
 use serde_json::{Value, json};
 
-use crate::support::{Home, Postgres, Program, StdioClient};
+use crate::support::{Home, Postgres, Program, StdioClient, until};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
@@ -116,6 +123,40 @@ fn a_line_may_be_ten_megabytes_long_and_no_longer() {
         stdio.send_bytes(format!("{PING}\n").as_bytes());
         assert_eq!(stdio.receive_line(), PONG);
     }
+}
+
+#[test]
+fn a_parent_may_hand_over_pipes_that_do_not_wait() {
+    let home = Home::new();
+    home.configure("databases: [{name: main, host: 127.0.0.1, port: 1, user: nobody}]");
+    let (input, mut writer) = pipe().expect("a pipe");
+    let (reader, output) = pipe().expect("a pipe");
+    // The mode belongs to the end of a pipe, which the program shares with its parent.
+    for end in [
+        OwnedFd::from(input.try_clone().expect("ours")),
+        output.try_clone().expect("ours").into(),
+    ] {
+        ioctl_fionbio(end, true).expect("a pipe");
+    }
+    let mut program = Program::start(home.command(&[]).stdin(input).stdout(output));
+    // Now it waits for the first message.
+    program.wait_for("Mode: STDIO");
+    // The id comes back, and the answer is larger than a pipe.
+    let id = "x".repeat(1 << 20);
+    let large = format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"ping"}}"#);
+    writeln!(writer, "{large}").expect("somebody listens");
+    until("a full pipe", || {
+        ioctl_fionread(&reader).expect("a pipe") >= 64 << 10
+    });
+    let mut stdio = StdioClient::new(OwnedFd::from(writer).into(), OwnedFd::from(reader).into());
+    assert_eq!(stdio.receive()["id"], *id);
+    stdio.send_bytes(format!("{PING}\n").as_bytes());
+    assert_eq!(stdio.receive_line(), PONG);
+    let since = Instant::now();
+    stdio.hang_up();
+    assert!(stdio.is_over());
+    assert_eq!(program.ended().code(), Some(0), "{}", program.log());
+    assert!(since.elapsed() < Duration::from_secs(4));
 }
 
 #[test]

@@ -55,6 +55,8 @@ mod input;
 mod output;
 #[cfg(feature = "stdio")]
 mod process;
+#[cfg(feature = "stdio")]
+mod streams;
 #[cfg(test)]
 mod tests;
 

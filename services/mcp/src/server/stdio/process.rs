@@ -1,6 +1,9 @@
 //! A server over the standard input and output of the process.
 
-use tokio::io::{stdin, stdout};
+use std::{convert::Infallible, io};
+
+use bytes::Bytes;
+use http_body::Body;
 use tower_layer::Layer as _;
 use tower_service::Service;
 use ziggurat_layers::json_rpc::{Call, Reply};
@@ -8,7 +11,10 @@ use ziggurat_layers::json_rpc::{Call, Reply};
 use crate::{
     Result, Server,
     protocol::ProtocolLayer,
-    server::{stdio::Stdio, stop::stop},
+    server::{
+        stdio::{Stdio, streams},
+        stop::stop,
+    },
 };
 
 // === impl Stdio ===
@@ -33,8 +39,8 @@ impl Stdio {
     /// Returns an error if the lists of the server have one, or if the input or output fails.
     pub async fn run<S, T>(self, server: Server<S>) -> Result
     where
-        S: Service<Call, Response = Reply<T>, Error = std::convert::Infallible> + Clone,
-        T: http_body::Body<Data = bytes::Bytes, Error = std::convert::Infallible>,
+        S: Service<Call, Response = Reply<T>, Error = Infallible> + Clone,
+        T: Body<Data = Bytes, Error = Infallible>,
     {
         if let Some(problem) = server.problem {
             return Err(problem.into());
@@ -43,6 +49,24 @@ impl Stdio {
             .with_negotiation(true)
             .with_revisions(server.revisions);
         let service = protocol.layer(server.calls);
-        Ok(self.serve(service, stdin(), stdout(), stop()?).await?)
+        Ok(self.serve_process(service, stop()?).await?)
+    }
+
+    /// Serves over the standard input and output of this process, as [`serve`](Self::serve) does.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the input or the output fails.
+    pub async fn serve_process<S, T>(
+        self,
+        service: S,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()>
+    where
+        S: Service<Call, Response = Reply<T>, Error = Infallible> + Clone,
+        T: Body<Data = Bytes, Error = Infallible>,
+    {
+        self.serve(service, streams::input(), streams::output(), shutdown)
+            .await
     }
 }
