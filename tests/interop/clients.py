@@ -61,7 +61,7 @@ CLIENTS = {
     "python_1": ([PYTHON_1, HERE / "python_1.py"], [*SDK_TARGETS, "remote", "notes_remote"]),
     "python_2": ([PYTHON_2, HERE / "python_2.py"], SDK_TARGETS),
     "fastmcp_4": ([FASTMCP, HERE / "fastmcp_4.py"], SDK_TARGETS),
-    "rmcp": ([os.environ["INTEROP_RMCP"]], ALL_TARGETS),
+    "rmcp": ([os.environ["INTEROP_RMCP"]], SDK_TARGETS),
     "typescript_1": (["node", HERE / "typescript_1.mjs"], SDK_TARGETS),
     "typescript_2": (["node", HERE / "typescript_2.mjs"], SDK_TARGETS),
     "ours": ([sys.executable, HERE / "ours.py"], ["http", "token", "all", "guarded", "notes"]),

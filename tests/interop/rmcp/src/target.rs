@@ -33,6 +33,9 @@ pub(crate) enum Target {
         command: String,
         args: Vec<String>,
         env: HashMap<String, String>,
+        /// True if the server has more than one revision for `initialize`, too.
+        #[serde(default)]
+        negotiates: bool,
     },
 }
 
@@ -73,7 +76,7 @@ impl Target {
     pub(crate) fn protocol(&self, opening: Opening) -> Protocol {
         let negotiates = match self {
             Self::Http { negotiates, .. } => *negotiates,
-            Self::Lines { .. } => opening != Opening::Initialize,
+            Self::Lines { negotiates, .. } => *negotiates || opening != Opening::Initialize,
         };
         match opening {
             _ if !negotiates => Protocol::Exact,
@@ -103,7 +106,9 @@ impl Target {
                 let transport = StreamableHttpClientTransport::from_config(config);
                 Ok(().serve_with_lifecycle(transport, mode).await?)
             }
-            Self::Lines { command, args, env } => {
+            Self::Lines {
+                command, args, env, ..
+            } => {
                 let mut command = Command::new(command);
                 command.args(args).env_clear().envs(env);
                 let transport = TokioChildProcess::new(command)?;
