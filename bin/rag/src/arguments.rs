@@ -17,6 +17,7 @@ use crate::{
     adopt::{self, AdoptOptions},
     eval::{self, EvalOptions, GenerateOptions},
     ingest::{IngestOptions, READ_DOCUMENT},
+    serving::stdio::{self, StdioOptions},
     sync::{self, SyncOptions},
 };
 
@@ -166,6 +167,8 @@ pub(crate) enum Command {
     /// Reads a document from standard input; the process of `ingest` starts it.
     ReadDocument(Vec<String>),
     Serve,
+    /// Serves the tools over standard input and output.
+    ServeStdio(StdioOptions),
 }
 
 // === impl Arguments ===
@@ -185,6 +188,9 @@ impl Arguments {
                 Some(_) => Self::of(words, eval::GENERATE_FLAGS, eval::generate_command),
                 None => Self::of(words, eval::FLAGS, eval::eval_command),
             };
+        }
+        if words.next_if(|word| word == "stdio").is_some() {
+            return Self::of(words, stdio::FLAGS, stdio::stdio_command);
         }
         if words.next_if(|word| word == "sync").is_some() {
             return Self::of(words, sync::FLAGS, sync::sync_command);
@@ -349,8 +355,9 @@ fn verify_audit(flags: &Flags, rest: Vec<OsString>) -> Result<Option<Command>, R
 }
 
 /// The commands, with the text before their flags.
-const COMMANDS: [(&str, &str, &[Flag]); 6] = [
+const COMMANDS: [(&str, &str, &[Flag]); 7] = [
     ("", HEAD, FLAGS),
+    ("stdio", stdio::HEAD, stdio::FLAGS),
     ("ingest", INGEST_HEAD, INGEST_FLAGS),
     ("eval", eval::HEAD, eval::FLAGS),
     ("eval generate", eval::GENERATE_HEAD, eval::GENERATE_FLAGS),

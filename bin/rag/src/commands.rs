@@ -61,15 +61,20 @@ pub(crate) fn in_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> an
 pub(crate) fn with_pools<T>(
     work: impl AsyncFnOnce(&Pools) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    in_runtime(async {
-        let (pools, reaper) = Pools::new();
-        let mut tasks = JoinSet::from_iter([reaper.run()]);
-        let outcome = work(&pools).await;
-        pools.close_all();
-        drop(pools);
-        let closing = async { while tasks.join_next().await.is_some() {} };
-        // Statements that were interrupted are cancelled.
-        let _ = time::timeout(CLOSE_TIMEOUT, closing).await;
-        outcome
-    })
+    in_runtime(pooled(work))
+}
+
+/// Runs work with pools in this runtime, and closes their connections.
+pub(crate) async fn pooled<T>(
+    work: impl AsyncFnOnce(&Pools) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let (pools, reaper) = Pools::new();
+    let mut tasks = JoinSet::from_iter([reaper.run()]);
+    let outcome = work(&pools).await;
+    pools.close_all();
+    drop(pools);
+    let closing = async { while tasks.join_next().await.is_some() {} };
+    // Statements that were interrupted are cancelled.
+    let _ = time::timeout(CLOSE_TIMEOUT, closing).await;
+    outcome
 }

@@ -42,6 +42,7 @@ pub(crate) use ziggurat_runtime::ConfigSources;
 
 pub(crate) use self::{
     auth::Auth,
+    database::of_address,
     ingest::Ingest,
     pipelines::{Model, Pipeline},
     rerank::Rerank,
@@ -128,6 +129,15 @@ impl Configuration {
         let flags = Flags::default();
         let input = Input::new(sources, &flags).with_expansion();
         Ok(input.load(Some(path), read)?)
+    }
+
+    /// Loads a text that this program has made.
+    ///
+    /// # Errors
+    /// Fails on invalid settings, all of which are named.
+    pub(crate) fn of_text(yaml: &str, sources: &ConfigSources) -> Result<Loaded, LoadError> {
+        let flags = Flags::default();
+        Ok(Input::new(sources, &flags).load_text(yaml, read)?)
     }
 
     /// Returns the keys that have another value in `other` and need a restart.

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use ziggurat_ingest::{Ingest, IngestError, Input, Outcome, PackedReader};
 use ziggurat_llm::Embedder;
-use ziggurat_postgres::pool::Pool;
+use ziggurat_postgres::pool::{Pool, Pools};
 use ziggurat_runtime::{console::print_error, signals};
 use ziggurat_telemetry::Metrics;
 
@@ -66,7 +66,23 @@ pub(crate) fn run(config: Option<&Path>, options: &IngestOptions) -> ExitCode {
 fn load(config: Option<&Path>, options: &IngestOptions) -> anyhow::Result<Outcome> {
     let sources = ConfigSources::of_process();
     let configuration = commands::load(config, &sources)?;
-    let pipeline = pipeline(&configuration, options.pipeline.as_deref())?;
+    commands::with_pools(async |pools| {
+        load_into(pools, &configuration, &sources, options, |text| {
+            print(text);
+        })
+        .await
+    })
+}
+
+/// Loads documents with the settings of a configuration, and says the result.
+pub(crate) async fn load_into(
+    pools: &Pools,
+    configuration: &Configuration,
+    sources: &ConfigSources,
+    options: &IngestOptions,
+    say: impl FnOnce(&str),
+) -> anyhow::Result<Outcome> {
+    let pipeline = pipeline(configuration, options.pipeline.as_deref())?;
     let ingest = pipeline.ingest.as_ref().with_context(|| {
         format!(
             "pipeline {} has no section ingest: it needs the role that writes, as \
@@ -81,7 +97,7 @@ fn load(config: Option<&Path>, options: &IngestOptions) -> anyhow::Result<Outcom
     let input = input(options)?;
     let context = BuildContext {
         http_clients: &HttpClients::default(),
-        sources: &sources,
+        sources,
         secrets: &Secrets::default(),
         metrics: &Metrics::off(),
         idle: configuration.server.stream_idle_timeout,
@@ -92,10 +108,8 @@ fn load(config: Option<&Path>, options: &IngestOptions) -> anyhow::Result<Outcom
             "provider local makes vectors of words, not of meanings: use it for trials only\n",
         );
     }
-    commands::with_pools(async |pools| {
-        let pool = pools.pool("ingest", &ingest.database);
-        until_stopped(ingest, (&embedder, &pool), input, options).await
-    })
+    let pool = pools.pool("ingest", &ingest.database);
+    until_stopped(ingest, (&embedder, &pool), input, options, say).await
 }
 
 /// Returns the pipeline with a name, or the only one.
@@ -146,6 +160,7 @@ async fn until_stopped(
     (embedder, pool): (&Embedder, &Pool),
     input: Input,
     options: &IngestOptions,
+    say: impl FnOnce(&str),
 ) -> anyhow::Result<Outcome> {
     let mut settings = ingest.settings.clone();
     settings.dry_run = options.dry_run;
@@ -188,6 +203,6 @@ async fn until_stopped(
     let outcome = outcome.context(
         "interrupted: documents written so far are kept; run the same command again to continue",
     )??;
-    print(&progress.summary(&outcome, options.dry_run, Instant::now()));
+    say(&progress.summary(&outcome, options.dry_run, Instant::now()));
     Ok(outcome)
 }

@@ -40,12 +40,14 @@ use ziggurat_runtime::{
 };
 use ziggurat_telemetry::Metrics;
 
+use self::serving::stdio::StdioOptions;
 use crate::{
     app::PipelineBuilder,
     arguments::{Arguments, Command},
     authentication::Authentication,
     configuration::{ConfigSources, Configuration, LoadError, Loaded, locate},
     secrets::Secrets,
+    serving::{folder, stdio},
 };
 
 /// The OpenAPI document of the server.
@@ -102,31 +104,57 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        Command::Serve => match serve(config, listening) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                let error = format!("{error:#}");
-                error!(error, "server failed");
-                ExitCode::FAILURE
-            }
-        },
+        Command::Serve => served(serve(config, listening)),
+        Command::ServeStdio(options) => served(serve_stdio(config, options)),
     }
+}
+
+/// Logs why a server has failed, and returns its exit code.
+fn served(outcome: anyhow::Result<()>) -> ExitCode {
+    let Err(error) = outcome else {
+        return ExitCode::SUCCESS;
+    };
+    let error = format!("{error:#}");
+    error!(error, "server failed");
+    ExitCode::FAILURE
 }
 
 fn serve(config: Option<&Path>, listening: Listening<'_>) -> anyhow::Result<()> {
     let (sources, secrets) = (ConfigSources::of_process(), Secrets::default());
-    let path = find(config, &sources);
-    let loaded = path.and_then(|path| {
-        Configuration::load(&path, &sources).context("failed to load configuration")
-    });
-    // The log also starts if loading failed, because it reports the failure.
+    let loaded = start_log(load(config, &sources), &sources, &secrets, false)?;
+    commands::in_runtime(serving::serve(loaded, sources, secrets, listening))
+}
+
+fn serve_stdio(config: Option<&Path>, options: StdioOptions) -> anyhow::Result<()> {
+    let (sources, secrets) = (ConfigSources::of_process(), Secrets::default());
+    let loaded = if options.folders.is_empty() {
+        load(config, &sources)
+    } else {
+        folder::configuration(&options, &sources)
+    };
+    let loaded = start_log(loaded, &sources, &secrets, true)?;
+    commands::in_runtime(stdio::serve(loaded, sources, secrets, options.folders))
+}
+
+fn load(config: Option<&Path>, sources: &ConfigSources) -> anyhow::Result<Loaded> {
+    let path = find(config, sources)?;
+    Configuration::load(&path, sources).context("failed to load configuration")
+}
+
+/// Starts the log, which also reports a failure to load the configuration.
+fn start_log(
+    loaded: anyhow::Result<Loaded>,
+    sources: &ConfigSources,
+    secrets: &Secrets,
+    is_stdio: bool,
+) -> anyhow::Result<Loaded> {
     let log = loaded.as_ref().map(|loaded| &loaded.value.log);
-    logs::start(&sources.environment, log.ok(), secrets.clone());
+    logs::start(&sources.environment, log.ok(), secrets.clone(), is_stdio);
     let loaded = loaded?;
     warn(&loaded);
     let pipelines = loaded.value.pipelines.len();
     info!(pipelines, "configuration loaded");
-    commands::in_runtime(serving::serve(loaded, sources, secrets, listening))
+    Ok(loaded)
 }
 
 fn find(config: Option<&Path>, sources: &ConfigSources) -> anyhow::Result<PathBuf> {

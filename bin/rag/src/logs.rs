@@ -31,12 +31,24 @@ use crate::secrets::Secrets;
 
 pub(crate) use self::requests::log_request;
 
-/// Starts the log of this process, including panics.
-pub(crate) fn start(environment: &Environment, file: Option<&RawLog>, secrets: Secrets) {
+/// Starts the log of this process, including panics: on standard output, or on standard error where
+/// calls and answers are on the other streams.
+pub(crate) fn start(
+    environment: &Environment,
+    file: Option<&RawLog>,
+    secrets: Secrets,
+    is_stdio: bool,
+) {
     let file = file.cloned().unwrap_or_default();
     let (options, warnings) = line::options(environment, &file);
     // A program that embeds this one may have set its own subscriber.
-    if logs::start(&options, &line::PARTS, KeyValue(secrets), io::stdout) {
+    let (parts, text) = (&line::PARTS, KeyValue(secrets));
+    let has_started = if is_stdio {
+        logs::start(&options, parts, text, io::stderr)
+    } else {
+        logs::start(&options, parts, text, io::stdout)
+    };
+    if has_started {
         panic::set_hook(Box::new(report));
     }
     for warning in warnings {

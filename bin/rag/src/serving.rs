@@ -1,5 +1,8 @@
 //! Serving until a shutdown signal.
 
+pub(crate) mod folder;
+pub(crate) mod stdio;
+
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -17,7 +20,7 @@ use ziggurat_serve::{Limits, Server as Web};
 use crate::{
     app::{App, PipelineBuilder, Reusable},
     authentication::Authentication,
-    configuration::{self, ConfigSources, Loaded},
+    configuration::{self, ConfigSources, Configuration, Loaded},
     observation::Observed,
     reload::{self, Reload},
     secrets::Secrets,
@@ -26,6 +29,14 @@ use crate::{
 
 /// Limit on connections of clients.
 const MAX_CONNECTIONS: usize = 4096;
+
+/// The parts of a running server that need no client.
+struct Started {
+    configuration: Configuration,
+    observed: Observed,
+    reload: Reload,
+    app: App,
+}
 
 /// Serves the configured pipelines until a shutdown signal.
 ///
@@ -38,35 +49,22 @@ pub(crate) async fn serve(
     listening: Listening<'_>,
 ) -> anyhow::Result<()> {
     let stop = stopped()?;
-    let configuration = &loaded.value;
-    let server = configuration.server.clone();
-    // First, so that a second server on the same trail changes nothing.
-    let observed = Observed::start(configuration)?;
-    let calls = observed.calls.clone();
-    let metrics = calls.metrics.clone();
-    let (pools, reaper) = Pools::with_metrics(metrics.clone());
-    let builder = PipelineBuilder::new(pools.clone(), sources, secrets, metrics.clone());
-    let builder = Arc::new(builder);
+    let server = loaded.value.server.clone();
     let auth = server.auth.as_ref();
     let auth = auth.map(Authentication::open).transpose()?;
-    let states = reload::states(&loaded);
-    let set = builder
-        .make(configuration, &Reusable::default())
-        .context("failed to create pipeline manager")?;
+    let mut started = Started::new(loaded, sources, secrets, &server)?;
     let tls = server.tls.as_ref().map(Tls::open).transpose()?;
     let listeners = listen(&server);
     let listeners = listeners.with_context(|| format!("cannot listen on {}", address(&server)))?;
-    let limited = configuration.limits.clone();
-    let mut app = App::new(set, limited, pools, reaper, &server);
-    let figures = app.sync_figures.clone();
-    metrics.read_sync(move || figures.counts());
+    let calls = started.observed.calls.clone();
     let bound = bound(&listeners)?;
     let first = bound.first().context("no address to listen on")?;
     let cut_off = CutOff::default();
+    let (configuration, app) = (&started.configuration, &started.app);
     let tower = stack::build(
         configuration,
         first.ip(),
-        &app,
+        app,
         auth.as_ref(),
         &cut_off,
         &calls,
@@ -82,21 +80,62 @@ pub(crate) async fn serve(
     };
     let web = Web::new(limits(&server)).with_cut_off(cut_off);
     let web = web.with_acceptor(OptionalTls(tls));
-    let web = web.with_connection_count(connection_count(&metrics));
-    let mut reload = Reload::new(loaded, states, builder, calls);
+    let web = web.with_connection_count(connection_count(&calls.metrics));
     announce(&server, &bound, listening);
-    let outcome = {
+    let served = started.until(web.serve(listeners, tower, stop)).await;
+    drop(keeping);
+    started.shut_down().await;
+    served.context("cannot accept connections")
+}
+
+// === impl Started ===
+
+impl Started {
+    /// Starts the parts of a server that need no client.
+    fn new(
+        loaded: Loaded,
+        sources: ConfigSources,
+        secrets: Secrets,
+        server: &configuration::Server,
+    ) -> anyhow::Result<Self> {
+        let configuration = loaded.value.clone();
+        // First, so that a second server on the same trail changes nothing.
+        let observed = Observed::start(&configuration)?;
+        let metrics = observed.calls.metrics.clone();
+        let (pools, reaper) = Pools::with_metrics(metrics.clone());
+        let builder = PipelineBuilder::new(pools.clone(), sources, secrets, metrics.clone());
+        let states = reload::states(&loaded);
+        let set = builder
+            .make(&configuration, &Reusable::default())
+            .context("failed to create pipeline manager")?;
+        let limits = configuration.limits.clone();
+        let app = App::new(set, limits, pools, reaper, server);
+        let figures = app.sync_figures.clone();
+        metrics.read_sync(move || figures.counts());
+        let calls = observed.calls.clone();
+        Ok(Self {
+            configuration,
+            observed,
+            reload: Reload::new(loaded, states, Arc::new(builder), calls),
+            app,
+        })
+    }
+
+    /// Serves, and follows the files of the configuration meanwhile.
+    async fn until<T>(&mut self, serving: impl Future<Output = T>) -> T {
         tokio::select! {
-            outcome = web.serve(listeners, tower, stop) => outcome,
-            never = reload.run(&mut app) => match never {},
+            served = serving => served,
+            never = self.reload.run(&mut self.app) => match never {},
         }
-    };
-    // It also holds the pools, and connections close when the last holder is dropped.
-    drop((reload, keeping));
-    app.shut_down().await;
-    // Last, so that the questions that were cut off have their records.
-    observed.shut_down().await;
-    outcome.context("cannot accept connections")
+    }
+
+    async fn shut_down(self) {
+        // It also holds the pools, and connections close when the last holder is dropped.
+        drop(self.reload);
+        self.app.shut_down().await;
+        // Last, so that the questions that were cut off have their records.
+        self.observed.shut_down().await;
+    }
 }
 
 fn limits(server: &configuration::Server) -> Limits {

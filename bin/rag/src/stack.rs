@@ -159,7 +159,7 @@ fn origins(server: &Server, hosts: &Hosts) -> Option<Origins> {
 }
 
 /// Returns the options of the service.
-fn options(server: &Server, app: &App, cut_off: &CutOff, calls: &Calls) -> Options {
+pub(crate) fn options(server: &Server, app: &App, cut_off: &CutOff, calls: &Calls) -> Options {
     Options {
         timeouts: Timeouts {
             request: server.request_timeout,

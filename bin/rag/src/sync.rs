@@ -59,7 +59,12 @@ fn load(config: Option<&Path>, options: &SyncOptions) -> anyhow::Result<()> {
         targets.push((pipeline, embedder));
     }
     if works {
-        logs::start(&sources.environment, Some(&configuration.log), secrets);
+        logs::start(
+            &sources.environment,
+            Some(&configuration.log),
+            secrets,
+            false,
+        );
     }
     commands::with_pools(async |pools| act(tables(pools, targets, options), options).await)
 }

@@ -39,7 +39,7 @@ use crate::{
 };
 
 pub use self::http::service;
-pub use ziggurat_calls::mcp::METHODS;
+pub use ziggurat_calls::mcp::{METHODS, OverStdio};
 
 /// Path of the calls of all revisions.
 pub const PATH: &str = "/mcp";

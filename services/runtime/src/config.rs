@@ -197,6 +197,33 @@ impl<'a> Input<'a> {
         read: impl Fn(&Section<'_>) -> T,
     ) -> Result<Loaded<T>, LoadError> {
         let stamp = path.and_then(Stamp::of);
+        let node = path.map(node).transpose()?;
+        let loaded = self.read_node(node, path, read)?;
+        Ok(Loaded { stamp, ..loaded })
+    }
+
+    /// Reads a file that is not on disk, and the other inputs.
+    ///
+    /// # Errors
+    /// Fails on a text that cannot be parsed, and on invalid settings, all of which are named.
+    pub fn load_text<T>(
+        &self,
+        yaml: &str,
+        read: impl Fn(&Section<'_>) -> T,
+    ) -> Result<Loaded<T>, LoadError> {
+        let node = RULES
+            .read_as_written(yaml)
+            .map_err(FileError::NotUnderstood);
+        let node = node.map_err(|error| LoadError::about(Path::new(""), error))?;
+        self.read_node(Some(node), None, read)
+    }
+
+    fn read_node<T>(
+        &self,
+        node: Option<Node>,
+        path: Option<&Path>,
+        read: impl Fn(&Section<'_>) -> T,
+    ) -> Result<Loaded<T>, LoadError> {
         // Also finds the keys of lists that are empty in the file.
         let known = keys(self.sources, &read);
         let reading = ConfigReader {
@@ -208,7 +235,6 @@ impl<'a> Input<'a> {
             finds_keys: false,
             findings: RefCell::default(),
         };
-        let node = path.map(node).transpose()?;
         let value = read(&Section::root(&reading, node.as_ref()));
         let ReadState {
             mut keys,
@@ -233,7 +259,7 @@ impl<'a> Input<'a> {
         Ok(Loaded {
             value,
             path: path.map(Path::to_owned).unwrap_or_default(),
-            stamp,
+            stamp: None,
             warnings,
             sources,
         })

@@ -2,9 +2,13 @@
 
 use std::{error::Error, fmt::Write as _, iter, net::Ipv6Addr, sync::Arc, time::Duration};
 
-use ziggurat_postgres::database::{
-    ConnectKeys, Database, Host, InvalidDatabase, Password, Pooler, Settings, SslMode,
-    TargetSessionAttrs,
+use thiserror::Error;
+use ziggurat_postgres::{
+    database::{
+        ConnectKeys, Database, Host, InvalidDatabase, Password, Pooler, Settings, SslMode,
+        TargetSessionAttrs,
+    },
+    url::InvalidUrl,
 };
 use ziggurat_runtime::{
     Secret,
@@ -46,6 +50,15 @@ pub(super) enum Purpose {
     Documents,
 }
 
+/// The reason why a connection URL cannot be used.
+#[derive(Debug, Error)]
+pub(crate) enum InvalidAddress {
+    #[error(transparent)]
+    Url(#[from] InvalidUrl),
+    #[error(transparent)]
+    Database(#[from] InvalidDatabase),
+}
+
 /// Time limit of a statement that writes documents: an index of vectors takes its time.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(10);
 
@@ -69,6 +82,30 @@ pub(super) fn read(file: &Section<'_>, purpose: Purpose) -> Option<Arc<Database>
         .map_err(|error| file.problem(with_file_keys(&error)))
         .ok()
         .map(Arc::new)
+}
+
+/// Returns the database of a connection URL, for questions and for documents.
+///
+/// # Errors
+/// Fails if the URL is invalid.
+pub(crate) fn of_address(url: &str) -> Result<[Arc<Database>; 2], InvalidAddress> {
+    let base = Settings {
+        application_name: APPLICATION.to_owned(),
+        max_connections: MAX_CONNECTIONS,
+        max_total_connections: MAX_CONNECTIONS,
+        connect_timeout: DEFAULT_TIMEOUT,
+        lease_timeout: DEFAULT_TIMEOUT,
+        ..Settings::default()
+    };
+    let settings = Settings::from_url(url, &base)?;
+    let writing = Settings {
+        query_timeout: WRITE_TIMEOUT,
+        ..settings.clone()
+    };
+    Ok([
+        Arc::new(Database::try_from(settings)?),
+        Arc::new(Database::try_from(writing)?),
+    ])
 }
 
 /// Returns `None` if both `host` and `hosts` are set.

@@ -1,5 +1,7 @@
 //! Start, listening and shutdown of a server.
 
+mod tools;
+
 use std::{
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},

@@ -1,7 +1,7 @@
 //! Every route with every caller: a pipeline that is not for a caller is like one that was never
 //! made.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use ziggurat_black_box::{Answer, FakeIssuer, Postgres};
 
 use super::{PUBLIC_URL, RESOURCE, add_token, names};
@@ -11,6 +11,10 @@ use crate::support::{Client, Home, library, pipeline, question, server};
 const PIPELINES: [(&str, &str); 3] = [("all", "alk"), ("docs", "dogs"), ("secret", "sacret")];
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// Headers of a call of a tool.
+const CALL: &str = "content-type: application/json\r\nmcp-protocol-version: 2025-11-25\r\n\
+    accept: application/json, text/event-stream\r\n";
 
 /// A caller, and the pipelines that are for it.
 struct Caller {
@@ -42,6 +46,21 @@ impl Caller {
             );
         }
         assert_eq!(get("/v1/health")["status"], "healthy", "{}", self.label);
+        self.check_tools();
+    }
+
+    /// Checks the pipelines that the tools offer.
+    fn check_tools(&self) {
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+        let answer = self.client.send("POST", "/mcp", CALL, &list);
+        let tools = answer.json()["result"]["tools"].clone();
+        let tools = tools.as_array().expect("a list");
+        let ask = tools.iter().find(|tool| tool["name"] == "ask_documents");
+        let offered = &ask.expect("a tool")["inputSchema"]["properties"]["pipeline"]["enum"];
+        match self.sees {
+            [_] => assert!(offered.is_null(), "{}: {offered}", self.label),
+            several => assert_eq!(*offered, json!(several), "{}", self.label),
+        }
     }
 
     /// Checks that a name leads to the same answers as another that no pipeline has, or not.
@@ -117,6 +136,57 @@ fn requests() -> Vec<Request> {
             body,
         });
     }
+    for (called, params) in [
+        (
+            "tools/call",
+            tool_call(
+                "ask_documents",
+                &json!({"query": text, "pipeline": "{name}"}),
+            ),
+        ),
+        (
+            "tools/call",
+            tool_call(
+                "search_documents",
+                &json!({"query": text, "pipeline": "{name}"}),
+            ),
+        ),
+        (
+            "tools/call",
+            tool_call(
+                "read_document",
+                &json!({"id": "doc-0", "pipeline": "{name}"}),
+            ),
+        ),
+        (
+            "tools/call",
+            tool_call("list_pipelines", &json!({"pipeline": "{name}"})),
+        ),
+        ("resources/read", json!({"uri": "rag://{name}/doc-0"})),
+        (
+            "completion/complete",
+            json!({
+                "ref": {"type": "ref/resource", "uri": "rag://{pipeline}/{id}"},
+                "argument": {"name": "id", "value": "doc"},
+                "context": {"arguments": {"pipeline": "{name}"}},
+            }),
+        ),
+        (
+            "completion/complete",
+            json!({
+                "ref": {"type": "ref/resource", "uri": "rag://{pipeline}/{id}"},
+                "argument": {"name": "pipeline", "value": "{name}"},
+            }),
+        ),
+    ] {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": called, "params": params});
+        requests.push(Request {
+            method: "POST",
+            path: "/mcp",
+            headers: CALL,
+            body: message.to_string(),
+        });
+    }
     for path in [
         ASK,
         "/v1/pipelines/{name}/",
@@ -137,6 +207,10 @@ fn requests() -> Vec<Request> {
     requests
 }
 
+fn tool_call(name: &str, arguments: &Value) -> Value {
+    json!({"name": name, "arguments": arguments})
+}
+
 /// Creates a folder with three pipelines, of which two are not for all.
 fn home(issuer: &FakeIssuer, postgres: &Postgres) -> (Home, String, String) {
     let home = Home::new();
@@ -148,7 +222,11 @@ fn home(issuer: &FakeIssuer, postgres: &Postgres) -> (Home, String, String) {
     ));
     let list = |token: &str| {
         let all = pipeline("all", postgres, "");
-        let docs = pipeline("docs", postgres, &format!("  for: {{tokens: [{token}]}}\n"));
+        let docs = pipeline(
+            "docs",
+            postgres,
+            &format!("  for: {{tokens: [{token}]}}\n  allow_include_sources: true\n"),
+        );
         let secret = "  for: {scopes: [secret.read], clients: ['client:robot']}\n";
         format!(
             "{server}pipelines:\n{all}{docs}{}",
