@@ -149,8 +149,8 @@ pub use self::{
     },
     record::LOG_TARGET,
     resource::{
-        ReadError, Resource, ResourceClosure, ResourceDescriptor, ResourceHandler, ResourceSource,
-        Resources, Unavailable,
+        ReadError, Resource, ResourceClosure, ResourceDescriptor, ResourceHandler, ResourcePage,
+        ResourceSource, Resources, Unavailable,
         read_resource::ReadResource,
         template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     },

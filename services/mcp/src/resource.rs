@@ -18,7 +18,7 @@ use self::source::AnySource;
 pub(crate) use self::source::ListFuture;
 pub use self::{
     closure::{Resource, ResourceClosure},
-    source::ResourceSource,
+    source::{ResourcePage, ResourceSource},
 };
 
 /// A resource as a type, for one that has a state; see [`Resource`] for closures.
@@ -159,6 +159,12 @@ impl ResourceDescriptor {
         }
     }
 
+    /// Returns the URI.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
     /// Marks the content as bytes in Base64.
     pub fn with_bytes(mut self) -> Self {
         self.is_blob = true;
@@ -281,16 +287,20 @@ impl Resources {
         self
     }
 
-    /// Starts to list the resources that a caller sees, if some differ from caller to caller.
-    pub(super) fn listed(&self, caller: &Caller) -> Option<ListFuture> {
+    /// Starts to list a page of the resources that a caller sees, if some differ from caller to
+    /// caller.
+    pub(super) fn listed(&self, caller: &Caller, page: Option<String>) -> Option<ListFuture> {
         let (source, caller) = (Arc::clone(self.source.as_ref()?), caller.clone());
-        let own: Vec<_> = self.descriptors().cloned().collect();
+        let own = self.descriptors().filter(|_| page.is_none());
+        let own: Vec<_> = own.cloned().collect();
         Some(Box::pin(async move {
-            let found = source.list(caller.clone()).await?;
-            let all = own.into_iter().chain(found);
-            Ok(all
-                .filter(|it| caller.sees(EntryKind::Resource, &it.uri))
-                .collect())
+            let found = source.list(caller.clone(), page).await?;
+            let all = own.into_iter().chain(found.resources);
+            let seen = all.filter(|it| caller.sees(EntryKind::Resource, &it.uri));
+            Ok(ResourcePage {
+                resources: seen.collect(),
+                next: found.next,
+            })
         }))
     }
 

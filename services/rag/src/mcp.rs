@@ -160,6 +160,9 @@ impl DocumentTools {
             tools = tools.with(ListPipelines::new(shared));
         }
         let resources = match Documents::new(shared, seen) {
+            Some(documents) if shared.settings.list_documents => Resources::new()
+                .with_source(documents.clone())
+                .with_template(documents),
             Some(documents) => Resources::new().with_template(documents),
             None => Resources::new(),
         };

@@ -35,8 +35,11 @@ impl ReadResource {
     }
 
     async fn list(&self, caller: Caller) -> Result<String, Error> {
-        let resources = match self.resources.listed(&caller) {
-            Some(listed) => listed.await.map_err(|failure| unreadable(&failure))?,
+        let resources = match self.resources.listed(&caller, None) {
+            Some(listed) => {
+                let listed = listed.await.map_err(|failure| unreadable(&failure))?;
+                listed.resources
+            }
             None => self.resources.descriptors().cloned().collect(),
         };
         let mut list = String::from("Available Resources:\n====================\n\n");

@@ -60,10 +60,13 @@ impl Shared {
                     encoder.page(&encoder.tools_of(&tools, may_write), &caller, &params)?
                 }
             }
-            "resources/list" => match self.resources.listed(&caller) {
-                Some(list) => return Ok(CallState::Listing(list)),
-                None => encoder.page(&encoder.resources, &caller, &params)?,
-            },
+            "resources/list" => {
+                let page = encoder.cursor(&params)?;
+                match self.resources.listed(&caller, page) {
+                    Some(list) => return Ok(CallState::Listing(list)),
+                    None => encoder.page(&encoder.resources, &caller, &params)?,
+                }
+            }
             "resources/templates/list" => {
                 encoder.page(&encoder.resource_templates, &caller, &params)?
             }

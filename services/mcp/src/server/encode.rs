@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use ziggurat_layers::json_rpc::{Error, Reply};
 
 use crate::{
-    Caller, Failure, Prompts, ResourceDescriptor, Resources, ResultBody, ServerInfo, Tools,
+    Caller, Failure, Prompts, ResourcePage, Resources, ResultBody, ServerInfo, Tools,
     body::Ending,
     params::Params,
     protocol::{Context, Revision},
@@ -135,15 +135,21 @@ impl Encoder {
         &self.tools[usize::from(may_write)]
     }
 
-    /// Encodes the resources that one caller sees, on one page.
+    /// Encodes a page of the resources that one caller sees.
     pub(crate) fn listing(
         &self,
-        resources: Result<Vec<ResourceDescriptor>, Failure>,
+        page: Result<ResourcePage, Failure>,
     ) -> Result<Reply<ResultBody>, Fault> {
-        let resources = resources.map_err(Fault::Resource)?;
+        let ResourcePage { resources, next } = page.map_err(Fault::Resource)?;
+        let next = next.filter(|_| self.is_negotiated);
+        let next = next.map_or_else(String::new, |next| {
+            let next = serde_json::to_string(&next).expect("text is JSON");
+            format!(r#","nextCursor":{next}"#)
+        });
         let lists = lists::Format {
-            // Such a list has one page.
+            // The source has made its pages.
             is_negotiated: false,
+            tail: &(next + &self.list_tail),
             ..self.lists()
         };
         let page = lists.resources(&mut resources.iter()).page(None)?;
@@ -163,6 +169,15 @@ impl Encoder {
         }
     }
 
+    /// Returns the cursor of a request for a list. Without negotiation there is none.
+    pub(crate) fn cursor(&self, params: &Params<'_>) -> Result<Option<String>, Error> {
+        if self.is_negotiated {
+            params.cursor()
+        } else {
+            Ok(None)
+        }
+    }
+
     /// Returns the page of a list that a client requests. Without negotiation lists have one page,
     /// and cursors are ignored.
     pub(crate) fn page(
@@ -171,11 +186,7 @@ impl Encoder {
         caller: &Caller,
         params: &Params<'_>,
     ) -> Result<Bytes, Error> {
-        let cursor = if self.is_negotiated {
-            params.cursor()?
-        } else {
-            None
-        };
+        let cursor = self.cursor(params)?;
         match caller.view() {
             None => pages.page(cursor.as_deref()),
             Some(view) => pages.page_of(&**view, cursor.as_deref()),

@@ -30,14 +30,14 @@ impl ResourceSource for Found {
         "found://{name}"
     }
 
-    async fn list(&self, _: Caller) -> Result<Vec<ResourceDescriptor>, Failure> {
+    async fn list(&self, _: Caller, _: Option<String>) -> Result<ResourcePage, Failure> {
         if self.0.is_empty() {
             return Err(Failure::new("none today").with_code(-32603));
         }
         let names = self.0.iter();
         let described =
             names.map(|name| ResourceDescriptor::new(format!("found://{name}"), *name, ""));
-        Ok(described.collect())
+        Ok(described.collect::<Vec<_>>().into())
     }
 
     async fn read(&self, uri: &str, _: Caller) -> Result<Option<String>, ReadError> {

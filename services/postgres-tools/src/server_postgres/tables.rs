@@ -5,7 +5,7 @@ use serde::Serialize;
 use ziggurat_calls::Call;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_layers::json_rpc;
-use ziggurat_mcp::{Caller, Failure, ReadError, ResourceDescriptor, ResourceSource};
+use ziggurat_mcp::{Caller, Failure, ReadError, ResourceDescriptor, ResourcePage, ResourceSource};
 use ziggurat_postgres::{
     database::{Host, Settings},
     driver::Value,
@@ -62,7 +62,7 @@ impl ResourceSource for TableSchemas {
         "postgres://{server}/{table}/schema"
     }
 
-    async fn list(&self, caller: Caller) -> Result<Vec<ResourceDescriptor>, Failure> {
+    async fn list(&self, caller: Caller, _: Option<String>) -> Result<ResourcePage, Failure> {
         let current = self.current(&caller)?;
         let base = base(current.database().settings());
         let rows = rows(&current, &caller, TABLES, Vec::new()).await?;
@@ -72,7 +72,7 @@ impl ResourceSource for TableSchemas {
             let uri = format!("{base}{encoded}/schema");
             ResourceDescriptor::new(uri, format!("\"{table}\" database schema"), "")
         });
-        Ok(described.collect())
+        Ok(described.collect::<Vec<_>>().into())
     }
 
     async fn read(&self, uri: &str, caller: Caller) -> Result<Option<String>, ReadError> {

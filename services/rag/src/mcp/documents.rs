@@ -3,20 +3,33 @@
 use std::sync::Arc;
 
 use ziggurat_calls::Call;
-use ziggurat_mcp::{Caller, Placeholders, ReadError, ResourceTemplateDescriptor, TemplateHandler};
+use ziggurat_mcp::{
+    Caller, Failure, Placeholders, ReadError, ResourceDescriptor, ResourcePage, ResourceSource,
+    ResourceTemplateDescriptor, TemplateHandler,
+};
+use ziggurat_text::percent;
 
 use crate::{
     mcp::{
+        door::in_address,
+        passages::SourceLabel,
         read::MAX_CHARACTERS,
         tool::{Names, Shared, readable},
     },
     pipelines::Served,
 };
 
+/// Addresses of documents.
+const PATTERN: &str = "rag://{pipeline}/{id}";
+
 /// Limit on the completions of an id.
 const MAX_COMPLETIONS: u32 = 100;
 
+/// Number of documents on a page of a list.
+const PAGE: u32 = 100;
+
 /// Documents of pipelines.
+#[derive(Clone)]
 pub(super) struct Documents {
     shared: Arc<Shared>,
     names: Names,
@@ -37,7 +50,7 @@ impl Documents {
 impl TemplateHandler for Documents {
     fn describe(&self) -> ResourceTemplateDescriptor {
         let about = "The text of a document, by the id of one of its passages.";
-        ResourceTemplateDescriptor::new("rag://{pipeline}/{id}", "document", about)
+        ResourceTemplateDescriptor::new(PATTERN, "document", about)
             .with_title("Document")
             .with_mime_type("text/plain")
     }
@@ -91,5 +104,67 @@ impl TemplateHandler for Documents {
                 Vec::new()
             }
         }
+    }
+}
+
+impl ResourceSource for Documents {
+    fn pattern(&self) -> &'static str {
+        PATTERN
+    }
+
+    async fn list(&self, caller: Caller, page: Option<String>) -> Result<ResourcePage, Failure> {
+        // The name of a page is the address of the last document before it.
+        let page = page.as_deref().and_then(in_address);
+        let (first, mut behind) = page.unwrap_or_default();
+        let mut found = Vec::new();
+        let names = self.names.from("");
+        let start = names.iter().position(|name| *name == first).unwrap_or(0);
+        for name in &names[start..] {
+            if *name != first {
+                behind.clear();
+            }
+            let Ok(pipeline) = self.shared.find(&self.names, Some(name), &caller) else {
+                continue;
+            };
+            let call = Call::by(&caller);
+            let admitted = self.shared.admit_statement(call, &pipeline).await;
+            admitted.map_err(|error| Failure::new(error.to_string()))?;
+            let retriever = pipeline.retriever().with_call(call.context());
+            let left = PAGE - u32::try_from(found.len()).unwrap_or(PAGE);
+            let documents = self
+                .shared
+                .deadline()
+                .cut(retriever.documents(&behind, left))
+                .await;
+            let documents = documents.map_err(Into::into);
+            let documents = documents.and_then(|documents| documents.map_err(Into::into));
+            let documents = documents.map_err(|failure| {
+                Failure::new(self.shared.failed(failure, &pipeline, call).to_string())
+            })?;
+            found.extend(documents.into_iter().map(|(id, title)| {
+                let [name, encoded] =
+                    [name, &id].map(|text| percent::encode(text).collect::<String>());
+                let uri = format!("rag://{name}/{encoded}");
+                let title = SourceLabel::new(None, title.as_deref(), None).line();
+                ResourceDescriptor::new(uri, id, title).with_mime_type("text/plain")
+            }));
+            if found.len() >= PAGE as usize {
+                break;
+            }
+        }
+        let is_full = found.len() >= PAGE as usize;
+        let last = found
+            .last()
+            .filter(|_| is_full)
+            .map(|last| last.uri().to_owned());
+        Ok(ResourcePage {
+            resources: found,
+            next: last,
+        })
+    }
+
+    async fn read(&self, _: &str, _: Caller) -> Result<Option<String>, ReadError> {
+        // The template reads all that is listed.
+        Ok(None)
     }
 }

@@ -47,7 +47,10 @@ impl Door {
     /// Returns the name of the pipeline that a call means; empty if it means none.
     fn pipeline(&self, message: &Message<'_>, arguments: Option<&str>, who: &Caller<'_>) -> String {
         let named = match message.method {
-            Some(READ) => message.subject.and_then(in_address),
+            Some(READ) => message
+                .subject
+                .and_then(in_address)
+                .map(|(pipeline, _)| pipeline),
             Some(CALL) => {
                 arguments.and_then(|json| text_argument(json, "pipeline").map(Cow::into_owned))
             }
@@ -116,8 +119,9 @@ impl Observer for Door {
     }
 }
 
-/// Returns the pipeline in the address of a document.
-fn in_address(address: &str) -> Option<String> {
-    let (pipeline, _) = address.strip_prefix("rag://")?.split_once('/')?;
-    percent::decode(pipeline).map(Cow::into_owned)
+/// Returns the pipeline and the document in an address.
+pub(super) fn in_address(address: &str) -> Option<(String, String)> {
+    let (pipeline, document) = address.strip_prefix("rag://")?.split_once('/')?;
+    let decoded = |text| percent::decode(text).map(Cow::into_owned);
+    Some((decoded(pipeline)?, decoded(document)?))
 }

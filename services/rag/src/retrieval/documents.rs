@@ -70,6 +70,38 @@ impl Retriever {
         parts.map_err(failed)
     }
 
+    /// Returns the names and titles of documents, at most this many: those behind a document, in the
+    /// order of tables and ids.
+    ///
+    /// # Errors
+    /// Fails if a table cannot be read.
+    pub(crate) async fn documents(
+        &self,
+        behind: &str,
+        rows: u32,
+    ) -> Result<Vec<(String, Option<String>)>, RetrievalFailure> {
+        let tables = &self.inner.tables;
+        let (first, id) = match (tables.len(), behind.split_once(':')) {
+            (1, _) | (_, None) => (1, behind),
+            (_, Some((table, id))) => (table.parse().unwrap_or(1), id),
+        };
+        let mut found = Vec::new();
+        let behind = std::iter::once(id).chain(std::iter::repeat(""));
+        let tables = tables.iter().enumerate().skip(first.max(1) - 1);
+        for ((at, table), behind) in tables.zip(behind) {
+            let left = rows.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
+            if left == 0 {
+                break;
+            }
+            if table.has_ids() {
+                let read = table.documents(behind, left, &self.call).await;
+                let read = read.map_err(failed)?.into_iter();
+                found.extend(read.map(|(id, title)| (self.named(at, &id), title)));
+            }
+        }
+        Ok(found)
+    }
+
     /// Returns names of documents that begin with a text, at most this many.
     ///
     /// # Errors

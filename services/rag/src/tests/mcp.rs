@@ -227,6 +227,45 @@ async fn a_document_is_read_in_its_order_and_goes_on_where_it_stopped() {
 }
 
 #[tokio::test]
+async fn documents_are_listed_page_by_page_if_the_operator_says_so() {
+    let mut setup = Setup::new().await;
+    let many = "INSERT INTO docs SELECT 'many/' || lpad(n::text, 3, '0'), 'x', '[0,1,0]'
+        FROM generate_series(1, 150) AS n";
+    setup.fixture.given(many).await;
+    setup.fixture.given(PARTS).await;
+    let settings = Settings {
+        list_documents: true,
+        ..Settings::default()
+    };
+    let named = |name: &str| Parts {
+        name: name.to_owned(),
+        ..ordered(&setup)
+    };
+    let listing = tools(vec![named("docs"), named("more")], settings);
+    let (mut uris, mut params, mut pages) = (Vec::new(), json!({}), 0);
+    loop {
+        let page = call(&listing, "resources/list", params).await;
+        let entries = page["resources"].as_array().expect("a list").iter();
+        uris.extend(entries.map(|entry| entry["uri"].as_str().expect("a text").to_owned()));
+        pages += 1;
+        match page["nextCursor"].as_str() {
+            Some(next) => params = json!({"cursor": next}),
+            None => break,
+        }
+    }
+    // A document is listed once, not each of its rows.
+    assert_eq!((uris.len(), pages), (2 * 153, 4));
+    assert!(uris.is_sorted());
+    assert_eq!(uris[4], "rag://docs/many%2F003");
+    let read = call(&listing, "resources/read", json!({"uri": uris[4]})).await;
+    assert!(read["contents"][0]["text"].is_string());
+
+    let silent = tools(vec![named("docs")], Settings::default());
+    let listed = call(&silent, "resources/list", json!({})).await;
+    assert_eq!(listed["resources"], json!([]));
+}
+
+#[tokio::test]
 async fn a_pipeline_that_shares_no_sources_only_answers() {
     let setup = Setup::new().await;
     let parts = Parts {

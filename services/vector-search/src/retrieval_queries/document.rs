@@ -109,6 +109,39 @@ impl Search<'_> {
         })
     }
 
+    /// Reads the documents behind an id, in the order of their first ids: their ids and titles.
+    ///
+    /// # Errors
+    /// As [`closest`](Self::closest).
+    pub async fn documents(
+        &self,
+        behind: &str,
+        pool: &Pool,
+    ) -> Result<Vec<(String, Option<String>)>, QueryError> {
+        let mut builder = self.builder();
+        let [id, title, _] = builder.optional_columns();
+        let behind = builder.text(behind);
+        let allowed = self.allowed(&mut builder);
+        let document = match &self.place.order {
+            Some(order) => format!("({})::text", quoted(&order.document)),
+            None => format!("({id})::text"),
+        };
+        let read_query = ReadOnlyQuery {
+            name: "SELECT",
+            before: None,
+            query: format!(
+                "SELECT id, title FROM (
+                     SELECT DISTINCT ON ({document}) ({id})::text AS id, ({title})::text AS title
+                     FROM {} WHERE {allowed} ORDER BY {document}, ({id})::text) AS ziggurat_document
+                 WHERE id > {behind} ORDER BY id LIMIT {}",
+                self.place.table, self.rows,
+            ),
+            values: builder.values,
+        };
+        let read = |row: &Row| Ok((text(row, 0)?.unwrap_or_default(), text(row, 1)?));
+        read_query.read(pool.lease().await?, read).await
+    }
+
     /// Reads ids that begin with a text, in their order.
     ///
     /// # Errors

@@ -52,6 +52,18 @@ impl TableSearch {
         search.document(id, from, characters, &pool).await
     }
 
+    /// Reads the ids and titles of documents behind an id.
+    pub(in crate::retrieval) async fn documents(
+        &self,
+        behind: &str,
+        rows: u32,
+        call: &CallContext,
+    ) -> Result<Vec<(String, Option<String>)>, QueryError> {
+        let pool = self.pool.clone().with_call(call.clone());
+        let known = self.known(&pool).await?;
+        self.whole(&known, rows).documents(behind, &pool).await
+    }
+
     /// Reads ids that begin with a text.
     pub(in crate::retrieval) async fn ids_from(
         &self,
