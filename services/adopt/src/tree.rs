@@ -23,6 +23,22 @@ pub(crate) enum Value {
     Map(Vec<(String, Node)>),
 }
 
+/// Positions of the line breaks of a text.
+struct Lines(Vec<usize>);
+
+// === impl Lines ===
+
+impl Lines {
+    fn new(text: &str) -> Self {
+        Self(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    /// Returns the line of a position.
+    fn at(&self, position: usize) -> usize {
+        1 + self.0.partition_point(|end| *end < position)
+    }
+}
+
 // === impl Node ===
 
 impl Node {

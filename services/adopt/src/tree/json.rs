@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     AdoptError,
-    tree::{Node, Value},
+    tree::{Lines, Node, Value},
 };
 
 /// Limit on the values within each other.
@@ -83,7 +83,7 @@ fn comment(bytes: &mut [u8], end: &[u8], kept: usize) -> usize {
 /// A text with the positions of its lines.
 struct Source<'a> {
     text: &'a str,
-    breaks: Vec<usize>,
+    lines: Lines,
 }
 
 /// Members of a map, in their order.
@@ -93,15 +93,14 @@ struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Source<'a> {
     fn new(text: &'a str) -> Self {
-        let breaks = text.match_indices('\n').map(|(at, _)| at);
-        let breaks = breaks.collect();
-        Self { text, breaks }
+        let lines = Lines::new(text);
+        Self { text, lines }
     }
 
     fn node(&self, raw: &'a RawValue, depth: usize) -> Result<Node, AdoptError> {
         let text = raw.get();
         let at = text.as_ptr().addr() - self.text.as_ptr().addr();
-        let line = 1 + self.breaks.partition_point(|end| *end < at);
+        let line = self.lines.at(at);
         if depth > MAX_DEPTH {
             return Err(wrong(line));
         }

@@ -1,243 +1,73 @@
-//! TOML, as far as configurations of servers use it: all of version 1.0 except that a date is kept as
-//! it is written.
-//!
-//! The crate `toml` is not used: it would add five crates to a program for one kind of file.
+//! TOML.
+
+use toml_edit::{Document, Item, Key, TableLike, Value as Written};
 
 use crate::{
     AdoptError,
-    tree::{Node, Value},
+    tree::{Lines, Node, Value},
 };
 
-mod scalar;
-
-/// Limit on the values within each other.
-const MAX_DEPTH: usize = 64;
+/// A text with the positions of its lines.
+struct Source<'a> {
+    text: &'a str,
+    lines: Lines,
+}
 
 /// Reads a text. The error has the line only.
 pub(crate) fn read(text: &str) -> Result<Node, AdoptError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = Reader { text, at: 0 };
-    let read = reader.document();
-    read.ok_or_else(|| AdoptError::Syntax {
+    let lines = Lines::new(text);
+    let source = Source { text, lines };
+    let document = Document::parse(text).map_err(|error| AdoptError::Syntax {
         language: "TOML",
-        line: reader.line(),
-    })
+        line: source.lines.at(error.span().map_or(0, |it| it.start)),
+    })?;
+    Ok(Node::new(1, source.table(document.as_table())))
 }
 
-/// Place in a text. A function returns `None` where the text is wrong, and stops there.
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-}
+// === impl Source ===
 
-// === impl Reader ===
-
-impl<'a> Reader<'a> {
-    fn document(&mut self) -> Option<Node> {
-        let mut root = Node::new(1, Value::Map(Vec::new()));
-        let mut table = Vec::new();
-        loop {
-            self.skip_lines();
-            if self.rest().is_empty() {
-                return Some(root);
-            }
-            let line = self.line();
-            if self.takes("[[") {
-                table = self.keys()?;
-                self.expects("]]")?;
-                let (last, parents) = table.split_last()?;
-                let members = enter(&mut root, parents, line)?;
-                let found = member(members, last, line, || Value::List(Vec::new()));
-                let Value::List(tables) = &mut found.value else {
-                    return None;
-                };
-                tables.push(Node::new(line, Value::Map(Vec::new())));
-            } else if self.takes("[") {
-                table = self.keys()?;
-                self.expects("]")?;
-                enter(&mut root, &table, line)?;
-            } else {
-                let members = enter(&mut root, &table, line)?;
-                self.pair(members, 0)?;
-            }
-            self.skip_blanks();
-            if !self.rest().is_empty() && !self.takes("\n") {
-                return None;
-            }
-        }
-    }
-
-    /// Reads `key = value`.
-    fn pair(&mut self, members: &mut Vec<(String, Node)>, depth: usize) -> Option<()> {
-        let line = self.line();
-        let keys = self.keys()?;
-        self.expects("=")?;
-        self.skip_blanks();
-        let value = self.value(depth + 1)?;
-        let (last, parents) = keys.split_last()?;
-        let mut holder = Node::new(line, Value::Map(std::mem::take(members)));
-        let inner = enter(&mut holder, parents, line)?;
-        if inner.iter().any(|(name, _)| name == last) {
-            return None;
-        }
-        inner.push((last.clone(), Node::new(line, value)));
-        if let Value::Map(filled) = holder.value {
-            *members = filled;
-        }
-        Some(())
-    }
-
-    fn keys(&mut self) -> Option<Vec<String>> {
-        let mut keys = Vec::new();
-        loop {
-            self.skip_blanks();
-            let key = match self.peek()? {
-                b'"' => self.basic()?,
-                b'\'' => self.literal()?,
-                _ => {
-                    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-                    let key = self.take_while(is_bare);
-                    (!key.is_empty()).then(|| key.to_owned())?
+impl Source<'_> {
+    /// Converts a table; its members begin with their keys.
+    fn table(&self, table: &dyn TableLike) -> Value {
+        let member = |(name, item): (&str, &Item)| {
+            let key = table.key(name).and_then(Key::span);
+            let line = self.lines.at(key.map_or(0, |it| it.start));
+            let value = match item {
+                Item::None => Value::Null,
+                Item::Value(value) => self.value(value),
+                Item::Table(table) => self.table(table),
+                Item::ArrayOfTables(tables) => {
+                    let node = |table: &toml_edit::Table| {
+                        let start = table.span().map_or(0, |it| it.start);
+                        Node::new(self.lines.at(start), self.table(table))
+                    };
+                    Value::List(tables.iter().map(node).collect())
                 }
             };
-            keys.push(key);
-            self.skip_blanks();
-            if !self.takes(".") {
-                return Some(keys);
+            (name.to_owned(), Node::new(line, value))
+        };
+        Value::Map(table.iter().map(member).collect())
+    }
+
+    fn value(&self, value: &Written) -> Value {
+        match value {
+            Written::String(text) => Value::Text(text.value().clone()),
+            Written::Boolean(value) => Value::Boolean(*value.value()),
+            Written::Integer(_) | Written::Float(_) | Written::Datetime(_) => {
+                let text = value.span().and_then(|span| self.text.get(span));
+                Value::Number(text.unwrap_or_default().to_owned())
             }
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Option<Value> {
-        if depth > MAX_DEPTH {
-            return None;
-        }
-        match self.peek()? {
-            b'"' | b'\'' => self.string().map(Value::Text),
-            b'[' => self.array(depth),
-            b'{' => self.inline_table(depth),
-            _ => self.bare(),
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Option<Value> {
-        self.expects("[")?;
-        let mut list = Vec::new();
-        loop {
-            self.skip_lines();
-            if self.takes("]") {
-                return Some(Value::List(list));
+            Written::Array(list) => {
+                let node = |value: &Written| {
+                    let start = value.span().map_or(0, |it| it.start);
+                    Node::new(self.lines.at(start), self.value(value))
+                };
+                Value::List(list.iter().map(node).collect())
             }
-            let line = self.line();
-            list.push(Node::new(line, self.value(depth + 1)?));
-            self.skip_lines();
-            if !self.takes(",") && self.peek()? != b']' {
-                return None;
-            }
+            Written::InlineTable(table) => self.table(table),
         }
     }
-
-    fn inline_table(&mut self, depth: usize) -> Option<Value> {
-        self.expects("{")?;
-        let mut members = Vec::new();
-        loop {
-            self.skip_lines();
-            if self.takes("}") {
-                return Some(Value::Map(members));
-            }
-            self.pair(&mut members, depth)?;
-            self.skip_lines();
-            if !self.takes(",") && self.peek()? != b'}' {
-                return None;
-            }
-        }
-    }
-
-    fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn line(&self) -> usize {
-        let read = self.text.get(..self.at).unwrap_or(self.text);
-        1 + read.matches('\n').count()
-    }
-
-    fn takes(&mut self, start: &str) -> bool {
-        let is_next = self.rest().starts_with(start);
-        if is_next {
-            self.at += start.len();
-        }
-        is_next
-    }
-
-    fn expects(&mut self, start: &str) -> Option<()> {
-        self.skip_blanks();
-        self.takes(start).then_some(())
-    }
-
-    fn take_while(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.rest();
-        let end = rest.find(|c| !fits(c)).unwrap_or(rest.len());
-        self.at += end;
-        &rest[..end]
-    }
-
-    /// Skips blanks and a comment, up to the end of the line.
-    fn skip_blanks(&mut self) {
-        self.take_while(|c| matches!(c, ' ' | '\t' | '\r'));
-        if self.peek() == Some(b'#') {
-            self.take_while(|c| c != '\n');
-        }
-    }
-
-    fn skip_lines(&mut self) {
-        loop {
-            self.skip_blanks();
-            if !self.takes("\n") {
-                return;
-            }
-        }
-    }
-}
-
-/// Returns the members of a table, which is made if it does not exist. A list of tables stands for
-/// its last one.
-fn enter<'a>(
-    node: &'a mut Node,
-    path: &[String],
-    line: usize,
-) -> Option<&'a mut Vec<(String, Node)>> {
-    let members = match &mut node.value {
-        Value::Map(members) => members,
-        Value::List(list) => return enter(list.last_mut()?, path, line),
-        _ => return None,
-    };
-    match path.split_first() {
-        None => Some(members),
-        Some((first, rest)) => {
-            let inner = member(members, first, line, || Value::Map(Vec::new()));
-            enter(inner, rest, line)
-        }
-    }
-}
-
-/// Returns a member, which is made if it does not exist.
-fn member<'a>(
-    members: &'a mut Vec<(String, Node)>,
-    name: &str,
-    line: usize,
-    made: impl FnOnce() -> Value,
-) -> &'a mut Node {
-    let known = members.iter().position(|(known, _)| known == name);
-    let at = known.unwrap_or_else(|| {
-        members.push((name.to_owned(), Node::new(line, made())));
-        members.len() - 1
-    });
-    &mut members[at].1
 }
 
 #[cfg(test)]
@@ -303,6 +133,8 @@ since = 2026-01-31T00:00:00Z
     #[test]
     fn a_wrong_text_is_refused_with_its_line_only() {
         let deep = format!("a = {}", "[".repeat(100));
+        let keys = "a.".repeat(500_000);
+        let (dotted, header) = (format!("{keys}a = 1"), format!("[{keys}a]"));
         for (text, line) in [
             ("a = 1\nb = swordfish", 2),
             ("a = 1\na = 2", 2),
@@ -314,6 +146,8 @@ since = 2026-01-31T00:00:00Z
             ("= 1", 1),
             ("a = \"\\x\"", 1),
             (&*deep, 1),
+            (&*dotted, 1),
+            (&*header, 1),
         ] {
             let error = read(text).expect_err(text).to_string();
             assert_eq!(error, format!("line {line} is not TOML"), "{text}");
