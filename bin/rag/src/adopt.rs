@@ -8,15 +8,14 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use serde_json::json;
-use ziggurat_adopt::{Adopted, Password, Pgai};
+use ziggurat_adopt::Pgai;
 use ziggurat_postgres::{
     database::{Database, Settings},
     single_round_trip::ReadOnlyQuery,
 };
 use ziggurat_runtime::{
     Environment, Secret,
-    console::print_error,
+    console::{self, print_error},
     file,
     flags::{Flag, Flags, Refusal},
     private_file,
@@ -26,7 +25,6 @@ use crate::{
     arguments::Command,
     commands,
     configuration::{ConfigSources, Configuration, LoadError},
-    print,
 };
 
 /// The flags of the command.
@@ -50,9 +48,6 @@ them. It changes nothing in the database, and writes no password. It ends with 3
 equal here.
 
 ";
-
-/// Exit code if something has no equal here.
-const LACKING: u8 = 3;
 
 /// Maximum size of the file with the URL.
 const MAX_URL_FILE: u64 = 64 << 10;
@@ -101,20 +96,17 @@ fn adopt(options: &AdoptOptions) -> anyhow::Result<ExitCode> {
         .map(|file| (options.folder.join(file.name), &*file.text))
         .collect();
     private_file::create_all(&files)?;
-    let paths: Vec<_> = files.iter().map(|(path, _)| path.as_path()).collect();
-    let printed = print(&text(options, &adopted, &paths));
-    let problems: Vec<_> = paths
-        .iter()
-        .flat_map(|path| check(path, &sources))
+    let paths = files.iter().map(|(path, _)| path);
+    let written: Vec<_> = paths
+        .clone()
+        .map(|path| path.display().to_string())
         .collect();
+    console::print(&adopted.text(&written, options.as_json))?;
+    let problems: Vec<_> = paths.flat_map(|path| check(path, &sources)).collect();
     for problem in &problems {
         print_error(&format!("ERROR: {problem}\n"));
     }
-    Ok(match adopted.report.lacks_something() {
-        _ if !problems.is_empty() => ExitCode::FAILURE,
-        true => LACKING.into(),
-        false => printed,
-    })
+    Ok(adopted.exit_code(!problems.is_empty()))
 }
 
 /// Reads the rows of `ai.vectorizer` in a read-only transaction.
@@ -139,19 +131,14 @@ fn settings(pgai: &Pgai, environment: &Environment) -> anyhow::Result<Settings> 
     let owned = |key: &str| source.text(key).map(str::to_owned);
     let port = source.text("port").map(str::parse).transpose();
     let ssl_mode = source.text("sslmode").and_then(|mode| mode.parse().ok());
-    let variable = |name: &str| environment.get(name).unwrap_or_default().into();
-    let password: Secret = match source.password() {
-        Password::LeftOut(password) => password.clone(),
-        Password::Variable(name) => variable(name),
-        Password::Elsewhere => variable("PGPASSWORD"),
-    };
+    let password = source.password().find(|name| environment.get(name));
     Ok(Settings {
         name: source.name().to_owned(),
         host: owned("host").context("the connection URL names no host")?,
         port: port.context("port")?.unwrap_or(default.port),
         database: owned("database").context("the connection URL names no database")?,
         user: owned("user").context("the connection URL names no user")?,
-        password: password.expose().to_owned().into(),
+        password: password.to_owned().into(),
         ssl_mode: ssl_mode.unwrap_or(default.ssl_mode),
         ssl_root_cert: owned("sslrootcert").map(Into::into),
         ssl_cert: owned("sslcert").map(Into::into),
@@ -159,27 +146,6 @@ fn settings(pgai: &Pgai, environment: &Environment) -> anyhow::Result<Settings> 
         shows_causes: true,
         ..default
     })
-}
-
-fn text(options: &AdoptOptions, adopted: &Adopted, paths: &[&Path]) -> String {
-    if options.as_json {
-        let written: Vec<_> = paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        let report = json!({
-            "report": adopted.report,
-            "written": written,
-            "entries": adopted.entries,
-        });
-        return format!("{report:#}\n");
-    }
-    let mut text = adopted.report.text();
-    for entry in &adopted.entries {
-        text.push('\n');
-        text.push_str(entry);
-    }
-    text
 }
 
 /// Returns the problems of a configuration.

@@ -1,15 +1,22 @@
 //! A conversion, from the first file to the documents.
 
+use std::process::ExitCode;
+
+use serde_json::json;
+
 use crate::{
     AdoptError, Database, Form, Input, Report, Surroundings, client, dbhub,
     document::Members,
     report::Place,
-    tool::{Tool, Types},
-    toolbox,
+    tool::{Tool, Types, Unfit},
+    toolbox::{self, Sets},
 };
 
 /// First line of every document.
 pub(crate) const HEAD: &str = "# Made by -adopt from the configuration of another server.\n";
+
+/// Exit code if something has no equal here.
+const LACKING: u8 = 3;
 
 /// Names of the documents.
 const CONFIGURATION: &str = "ziggurat-tools.yaml";
@@ -29,10 +36,13 @@ pub struct Adoption {
     pub(crate) databases: Vec<Database>,
     tools: Vec<Tool>,
     pub(crate) prompts: Vec<Members>,
+    pub(crate) sets: Sets,
     pub(crate) toolsets: Vec<Members>,
     pub(crate) issuer: Option<Members>,
-    /// Names of tools and prompts that exist here.
-    pub(crate) taken: Vec<String>,
+    /// Names of tools that exist here.
+    taken: Vec<String>,
+    /// Names of prompts that exist here.
+    pub(crate) taken_prompts: Vec<String>,
 }
 
 /// A statement that PostgreSQL can be asked about.
@@ -75,6 +85,41 @@ pub struct File {
     pub text: String,
 }
 
+// === impl Adopted ===
+
+impl Adopted {
+    /// Writes the report and the entries, as JSON with the names of the new files if a program reads
+    /// them.
+    #[must_use]
+    pub fn text(&self, written: &[String], as_json: bool) -> String {
+        if as_json {
+            let report = json!({
+                "report": self.report,
+                "written": written,
+                "entries": self.entries,
+            });
+            return format!("{report:#}\n");
+        }
+        let mut text = self.report.text();
+        for entry in &self.entries {
+            text.push('\n');
+            text.push_str(entry);
+        }
+        text
+    }
+
+    /// Returns the exit code of a command: 1 if what it wrote has problems, 3 if something has no
+    /// equal here.
+    #[must_use]
+    pub fn exit_code(&self, has_problems: bool) -> ExitCode {
+        match self.report.lacks_something() {
+            _ if has_problems => ExitCode::FAILURE,
+            true => LACKING.into(),
+            false => ExitCode::SUCCESS,
+        }
+    }
+}
+
 // === impl Adoption ===
 
 impl Adoption {
@@ -87,8 +132,10 @@ impl Adoption {
         form: Option<Form>,
         surroundings: &Surroundings<'_>,
     ) -> Result<Self, AdoptError> {
+        let owned = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect();
         let mut adoption = Self {
-            taken: surroundings.taken.iter().map(|&it| it.to_owned()).collect(),
+            taken: owned(surroundings.tools),
+            taken_prompts: owned(surroundings.prompts),
             ..Self::default()
         };
         for input in inputs {
@@ -129,23 +176,25 @@ impl Adoption {
         Some(self.databases.len() - 1)
     }
 
-    /// Adds a tool, unless its name is taken.
-    pub(crate) fn add_tool(&mut self, tool: Tool, place: Place<'_>) {
-        if self.taken.contains(&tool.name) {
-            let what = format!("the name {} is taken", tool.name);
-            self.report.missing(place, what);
-            return;
+    /// Adds a tool, unless it has no equal here or its name is taken. Returns its name, and whether it
+    /// writes.
+    pub(crate) fn add_tool(
+        &mut self,
+        tool: Result<Tool, Unfit>,
+        place: Place<'_>,
+    ) -> Option<(String, bool)> {
+        match tool.and_then(|tool| tool.checked(&self.taken)) {
+            Ok(tool) => {
+                let added = (tool.name.clone(), tool.writes);
+                self.taken.push(tool.name.clone());
+                self.tools.push(tool);
+                Some(added)
+            }
+            Err(error) => {
+                self.report.missing(place, error.to_string());
+                None
+            }
         }
-        let mut names: Vec<_> = tool.parameters.iter().map(|it| &it.name).collect();
-        names.sort();
-        let mut pairs = names.iter().zip(names.iter().skip(1));
-        if let Some((name, _)) = pairs.find(|(one, two)| one == two) {
-            let what = format!("parameter {name}: the name is taken");
-            self.report.missing(place, what);
-            return;
-        }
-        self.taken.push(tool.name.clone());
-        self.tools.push(tool);
     }
 
     /// Returns the statements that PostgreSQL can be asked about, with their databases.
@@ -174,7 +223,8 @@ impl Adoption {
     /// Makes the documents.
     #[must_use]
     pub fn finish(mut self) -> Adopted {
-        let (reading, writing) = self.definitions();
+        let (reading, writing, unfit) = self.definitions();
+        std::mem::take(&mut self.sets).finish(&unfit, &mut self);
         let mut definitions = Members::default();
         if !reading.is_empty() {
             definitions.set("tools", reading);
@@ -208,9 +258,10 @@ impl Adoption {
         }
     }
 
-    /// Makes the definitions of tools that read, and of tools that write.
-    fn definitions(&mut self) -> (Vec<Members>, Vec<Members>) {
-        let (mut reading, mut writing) = (Vec::new(), Vec::new());
+    /// Makes the definitions of tools that read, and of tools that write. Returns the names of the
+    /// others, too.
+    fn definitions(&mut self) -> (Vec<Members>, Vec<Members>, Vec<String>) {
+        let (mut reading, mut writing, mut unfit) = (Vec::new(), Vec::new(), Vec::new());
         for mut tool in std::mem::take(&mut self.tools) {
             let database = self.databases[tool.database].name.clone();
             let definition = tool.definition(&database);
@@ -223,6 +274,7 @@ impl Adoption {
                 Ok(definition) => definition,
                 Err(error) => {
                     self.report.missing(place, error.to_string());
+                    unfit.push(tool.name);
                     continue;
                 }
             };
@@ -247,7 +299,7 @@ impl Adoption {
                 reading.push(definition);
             }
         }
-        (reading, writing)
+        (reading, writing, unfit)
     }
 
     fn configuration(&mut self, has_definitions: bool) -> Members {

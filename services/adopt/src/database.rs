@@ -21,7 +21,7 @@ const SSL_MODES: [&str; 6] = [
 ];
 
 /// Parameters of a URL that are named like our keys.
-const PARAMETERS: [&str; 7] = [
+const PARAMETERS: [&str; 12] = [
     "user",
     "sslcert",
     "sslkey",
@@ -29,6 +29,11 @@ const PARAMETERS: [&str; 7] = [
     "require_auth",
     "target_session_attrs",
     "application_name",
+    "hostaddr",
+    "options",
+    "service",
+    "ssl_min_protocol_version",
+    "load_balance_hosts",
 ];
 
 /// A database entry.
@@ -62,6 +67,20 @@ pub(crate) struct Reading<'a> {
     pub(crate) place: Place<'a>,
     pub(crate) surroundings: &'a Surroundings<'a>,
     pub(crate) report: &'a mut Report,
+}
+
+// === impl Password ===
+
+impl Password {
+    /// Returns the password to connect with; `variable` looks up a variable of the environment.
+    #[must_use]
+    pub fn find<'a>(&'a self, variable: impl Fn(&str) -> Option<&'a str>) -> &'a str {
+        match self {
+            Self::LeftOut(password) => password.expose(),
+            Self::Variable(name) => variable(name).unwrap_or_default(),
+            Self::Elsewhere => variable("PGPASSWORD").unwrap_or_default(),
+        }
+    }
 }
 
 // === impl Database ===
@@ -98,7 +117,7 @@ impl Database {
     /// Returns whether a connection can be made without running a command.
     #[must_use]
     pub fn is_direct(&self) -> bool {
-        self.command.is_empty() && !self.lacks_host
+        self.command.is_empty() && !self.lacks_host && self.text("service").is_none()
     }
 
     /// Sets a key to a text, with the variables in it filled in.
@@ -116,7 +135,7 @@ impl Database {
         }
     }
 
-    /// Sets a key to a text that is already checked.
+    /// Sets a key to a text that is already checked. The last of several texts counts, as in libpq.
     pub(crate) fn put(&mut self, key: &'static str, text: String, note: Option<String>) {
         if text.is_empty() {
             return;
@@ -128,7 +147,8 @@ impl Database {
         } else {
             Yaml::Text(text.clone())
         };
-        self.members.set_noted(key, value, note);
+        self.members.replace(key, value, note);
+        self.texts.retain(|(known, _)| *known != key);
         self.texts.push((key, text));
     }
 
@@ -168,7 +188,7 @@ impl Database {
                     "password: the default of {name} is left out: set {name}"
                 ));
             }
-            self.members.set("password_env", name.as_str());
+            self.members.replace("password_env", name.as_str(), None);
             self.password = Password::Variable(name);
             return;
         }
@@ -237,12 +257,16 @@ impl Database {
         parameters: &[(String, String)],
         reading: &mut Reading<'_>,
     ) {
-        for (name, value) in parameters {
+        // An address is only for a host that has no name, or belongs to its name.
+        let (addresses, others): (Vec<_>, Vec<_>) =
+            parameters.iter().partition(|(name, _)| name == "hostaddr");
+        for (name, value) in others.into_iter().chain(addresses) {
             match name.as_str() {
                 "password" | "sslpassword" => {
                     self.set_password(&value.as_str().into(), reading);
                 }
-                "host" | "hostaddr" => self.set_host(value, reading),
+                "host" => self.set("host", value, reading),
+                "hostaddr" if self.text("host").is_none() => self.set("host", value, reading),
                 "port" => self.set("port", value, reading),
                 "dbname" => self.set("database", value, reading),
                 "sslmode" => self.set_ssl_mode(value, reading),

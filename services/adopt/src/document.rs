@@ -54,6 +54,17 @@ impl Members {
         self.0.push(Member { key, value, note });
     }
 
+    /// Sets a member in place of one with the same key.
+    pub(crate) fn replace(
+        &mut self,
+        key: &'static str,
+        value: impl Into<Yaml>,
+        note: Option<String>,
+    ) {
+        self.0.retain(|member| member.key != Some(key));
+        self.set_noted(key, value, note);
+    }
+
     pub(crate) fn set_if(&mut self, key: &'static str, value: Option<impl Into<Yaml>>) {
         if let Some(value) = value {
             self.set(key, value);

@@ -73,8 +73,10 @@ pub struct Surroundings<'a> {
     config: &'a str,
     /// Looks up a variable of the environment.
     variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Names of tools and prompts that exist here.
-    taken: &'a [&'a str],
+    /// Names of tools that exist here.
+    tools: &'a [&'a str],
+    /// Names of prompts that exist here.
+    prompts: &'a [&'a str],
 }
 
 /// Reason why a configuration is not understood. It shows no part of the text.
@@ -127,7 +129,8 @@ impl<'a> Surroundings<'a> {
         Self {
             config,
             variable: &|_| None,
-            taken: &[],
+            tools: &[],
+            prompts: &[],
         }
     }
 
@@ -137,10 +140,14 @@ impl<'a> Surroundings<'a> {
         Self { variable, ..self }
     }
 
-    /// Takes the names of tools and prompts that exist already.
+    /// Takes the names of the tools and of the prompts that exist already.
     #[must_use]
-    pub fn with_taken(self, taken: &'a [&'a str]) -> Self {
-        Self { taken, ..self }
+    pub fn with_taken(self, tools: &'a [&'a str], prompts: &'a [&'a str]) -> Self {
+        Self {
+            tools,
+            prompts,
+            ..self
+        }
     }
 }
 

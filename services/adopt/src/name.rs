@@ -44,7 +44,9 @@ mod tests {
 
     #[test]
     fn a_name_is_written_in_our_letters() {
+        let (long, cut) = ("a".repeat(80), "a".repeat(63));
         for (name, expected) in [
+            (&*long, Some(&*cut)),
             ("orders_by_day", Some("orders_by_day")),
             ("a__b_", Some("a__b_")),
             ("search-hotels-by-name", Some("search_hotels_by_name")),

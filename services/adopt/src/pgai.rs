@@ -21,6 +21,9 @@ use crate::{
 /// Name of the source in the report; its lines are the numbers of vectorizers.
 const SOURCE: &str = "ai.vectorizer";
 
+/// Parameters of a URL that a pipeline does not have.
+const WITHOUT_EQUAL: [&str; 3] = ["hostaddr", "options", "service"];
+
 /// The vectorizers of a database, on their way into a configuration of `ziggurat-rag`.
 #[derive(Debug)]
 pub struct Pgai {
@@ -50,6 +53,11 @@ impl Pgai {
             report: &mut report,
         };
         database.set_url(url.expose(), &mut reading);
+        for key in WITHOUT_EQUAL {
+            if database.text(key).is_some() {
+                reading.changed(format!("{key}: a pipeline has no such key"));
+            }
+        }
         Self { database, report }
     }
 

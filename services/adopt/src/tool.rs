@@ -17,6 +17,8 @@ use self::{
 use crate::{
     Surroundings,
     document::{Members, Yaml},
+    name,
+    report::Place,
     tree::Node,
     variables::{self, Filled},
 };
@@ -76,6 +78,10 @@ pub(crate) enum Unfit {
     Key(String, &'static str),
     #[error("parameter {0}: the default does not fit its type")]
     Default(String),
+    #[error("the name {0} is taken")]
+    Taken(String),
+    #[error("parameter {0}: the name is taken")]
+    TakenParameter(String),
     #[error("more than one statement")]
     Several,
     #[error("{0}")]
@@ -83,7 +89,7 @@ pub(crate) enum Unfit {
 }
 
 /// Returns a text of a tool with its variables filled in.
-pub(crate) fn filled(
+fn filled(
     node: &Node,
     key: &str,
     surroundings: &Surroundings<'_>,
@@ -104,7 +110,7 @@ pub(crate) fn filled(
 }
 
 /// Returns whether a statement writes.
-pub(crate) fn writes(statement: &str) -> Result<bool, Unfit> {
+fn writes(statement: &str) -> Result<bool, Unfit> {
     let statement = statement.trim_end().trim_end_matches(';');
     let shape = Policy::writable().check(statement);
     let shape = shape.map_err(|refusal| Unfit::Refused(refusal.to_string()))?;
@@ -120,6 +126,46 @@ pub(crate) fn writes(statement: &str) -> Result<bool, Unfit> {
 // === impl Tool ===
 
 impl Tool {
+    /// Reads the keys that the tools of all servers have.
+    pub(crate) fn read(
+        node: &Node,
+        place: Place<'_>,
+        database: usize,
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Self, Unfit> {
+        let mut changes = Vec::new();
+        let name = name::ours(place.name);
+        Ok(Self {
+            file: place.file.to_owned(),
+            line: place.line,
+            original: place.name.to_owned(),
+            name: name.ok_or_else(|| Unfit::Refused("no name".to_owned()))?,
+            statement: filled(node, "statement", surroundings, &mut changes),
+            description: filled(node, "description", surroundings, &mut changes),
+            parameters: Parameter::read_all(node, "parameters", &mut changes)?,
+            database,
+            row_limit: None,
+            types: Types::Declared,
+            writes: false,
+            changes,
+        })
+    }
+
+    /// Checks its name and the names of its parameters, and finds out whether its statement writes.
+    pub(crate) fn checked(mut self, taken: &[String]) -> Result<Self, Unfit> {
+        self.writes = writes(&self.statement)?;
+        if taken.contains(&self.name) {
+            return Err(Unfit::Taken(self.name));
+        }
+        let mut names: Vec<_> = self.parameters.iter().map(|it| &it.name).collect();
+        names.sort();
+        let mut pairs = names.iter().zip(names.iter().skip(1));
+        match pairs.find(|(one, two)| one == two) {
+            Some((name, _)) => Err(Unfit::TakenParameter((*name).clone())),
+            None => Ok(self),
+        }
+    }
+
     /// Returns the statement that PostgreSQL is asked about: each name is the first one allowed.
     pub(crate) fn question(&self) -> String {
         let mut question = self.statement.clone();

@@ -9,13 +9,18 @@ mod tests;
 mod tools;
 mod toolsets;
 
-use crate::{Adoption, Input, Surroundings, tree::Node};
+pub(crate) use self::toolsets::Sets;
+use crate::{
+    Adoption, Input, Report, Surroundings,
+    tree::{Node, Value},
+};
 
 /// Sections, by their names in both forms.
-const SECTIONS: [(&str, &str); 8] = [
+const SECTIONS: [(&str, &str); 9] = [
     ("sources", "source"),
     ("tools", "tool"),
     ("toolsets", "toolset"),
+    ("groups", "group"),
     ("authServices", "authService"),
     ("authSources", "authSource"),
     ("prompts", "prompt"),
@@ -99,14 +104,12 @@ pub(crate) fn read(
     for item in of("authServices").chain(of("authSources")) {
         toolsets::service(input, *item, surroundings, adoption);
     }
-    let mut sets = toolsets::Sets::default();
     for item in of("tools") {
-        tools::read(input, *item, &known, surroundings, &mut sets, adoption);
+        tools::read(input, *item, &known, surroundings, adoption);
     }
-    for item in of("toolsets") {
-        sets.add(input, *item, adoption);
+    for item in of("toolsets").chain(of("groups")) {
+        adoption.sets.add(input, *item);
     }
-    sets.finish(adoption);
     for item in of("prompts") {
         prompts::read(input, *item, adoption);
     }
@@ -114,15 +117,25 @@ pub(crate) fn read(
         let place = input.place(item.node.line, item.name);
         adoption.report.missing(place, item.section);
     }
-    for (name, node) in documents.iter().flat_map(Node::members) {
-        let is_section =
-            matches!(node.value, crate::tree::Value::Map(_)) && section(name).is_none();
-        let is_document = documents.iter().any(|it| it.find("kind").is_some());
-        if is_section && !is_document {
-            let place = input.place(node.line, name);
-            adoption
-                .report
-                .missing(place, "a section that is not known here");
+    unknown(input, documents, &mut adoption.report);
+}
+
+/// Reports the documents and the sections that are not known here.
+fn unknown(input: &Input<'_>, documents: &[Node], report: &mut Report) {
+    for document in documents {
+        if let Some(kind) = document.find_text("kind") {
+            if section(&kind).is_none() {
+                let name = document.find_text("name").unwrap_or_default();
+                let place = input.place(document.line, &name);
+                report.missing(place, "a document of a kind that is not known here");
+            }
+            continue;
+        }
+        for (name, node) in document.members() {
+            if matches!(node.value, Value::Map(_)) && section(name).is_none() {
+                let place = input.place(node.line, name);
+                report.missing(place, "a section that is not known here");
+            }
         }
     }
 }

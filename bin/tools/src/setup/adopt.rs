@@ -5,7 +5,6 @@ mod types;
 
 use std::{path::Path, process::ExitCode};
 
-use serde_json::json;
 use ziggurat_adopt::{Adopted, Adoption, Input, Surroundings};
 use ziggurat_runtime::{Environment, console::print_error};
 use ziggurat_sql_tools::ADMINISTRATOR_TOOLS;
@@ -17,9 +16,6 @@ use crate::{
     configuration::{BUILTIN_PROMPTS, ConfigSources, tool_names},
     setup::overrides,
 };
-
-/// Exit code if something has no equal here.
-const LACKING: u8 = 3;
 
 /// Converts the files, writes new ones, and prints the report.
 pub(crate) fn run(options: &AdoptOptions) -> ExitCode {
@@ -37,7 +33,7 @@ fn adopt(options: &AdoptOptions) -> anyhow::Result<ExitCode> {
     let target = Target::new(&options.folder)?;
     let adopted = convert(options, &target, &sources.environment)?;
     let written = target.write(&adopted.files)?;
-    print(options, &adopted, &written)?;
+    crate::print(&adopted.text(&written, options.as_json))?;
     let problems = match written.first() {
         Some(configuration) => check::problems_of(&overrides(Path::new(configuration))?),
         None => Vec::new(),
@@ -45,11 +41,7 @@ fn adopt(options: &AdoptOptions) -> anyhow::Result<ExitCode> {
     for problem in &problems {
         print_error(&format!("ERROR: {problem}\n"));
     }
-    Ok(match adopted.report.lacks_something() {
-        _ if !problems.is_empty() => ExitCode::FAILURE,
-        true => LACKING.into(),
-        false => ExitCode::SUCCESS,
-    })
+    Ok(adopted.exit_code(!problems.is_empty()))
 }
 
 fn convert(
@@ -68,30 +60,13 @@ fn convert(
         .collect();
     let variable = |name: &str| environment.get(name).map(str::to_owned);
     let prompts = BUILTIN_PROMPTS.map(|(_, name)| name);
-    let taken = [&tool_names()[..], &prompts, &ADMINISTRATOR_TOOLS].concat();
+    let tools = [&tool_names()[..], &ADMINISTRATOR_TOOLS].concat();
     let surroundings = Surroundings::new(target.configuration())
         .with_variables(&variable)
-        .with_taken(&taken);
+        .with_taken(&tools, &prompts);
     let mut adoption = Adoption::read(&inputs, options.form, &surroundings)?;
     if !options.is_offline {
         adoption = types::ask(adoption, environment)?;
     }
     Ok(adoption.finish())
-}
-
-fn print(options: &AdoptOptions, adopted: &Adopted, written: &[String]) -> anyhow::Result<()> {
-    if options.as_json {
-        let report = json!({
-            "report": adopted.report,
-            "written": written,
-            "entries": adopted.entries,
-        });
-        return crate::print(&format!("{report:#}\n"));
-    }
-    let mut text = adopted.report.text();
-    for entry in &adopted.entries {
-        text.push('\n');
-        text.push_str(entry);
-    }
-    crate::print(&text)
 }

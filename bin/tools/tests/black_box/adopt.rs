@@ -14,14 +14,7 @@ fn home(postgres: &Postgres, example: &str) -> Home {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/adopt");
     fs::copy(examples.join(example), home.file(example)).expect("an example");
     for (name, value) in postgres.environment() {
-        let name = match name {
-            "PGHOST" => "SHOP_HOST",
-            "PGPORT" => "SHOP_PORT",
-            "PGDATABASE" => "SHOP_DATABASE",
-            "PGUSER" => "SHOP_USER",
-            other => other,
-        };
-        home.set(name, value);
+        home.set(&name.replace("PG", "SHOP_"), value);
     }
     home
 }
@@ -65,11 +58,11 @@ fn tools_of_mcp_toolbox_answer_here_with_the_types_of_postgresql() {
     assert_eq!((ran.code, &*ran.stderr), (Some(3), ""), "{}", ran.stdout);
     for line in [
         "same  toolbox-maps.yaml:3  shop  database shop",
-        "changed  toolbox-maps.yaml:14  orders-by-status  its name is orders_by_status here",
-        "changed  toolbox-maps.yaml:28  order_by_reference  parameter reference: uuid, because it is \
+        "changed  toolbox-maps.yaml:15  orders-by-status  its name is orders_by_status here",
+        "changed  toolbox-maps.yaml:29  order_by_reference  parameter reference: uuid, because it is \
          uuid in PostgreSQL",
-        "missing  toolbox-maps.yaml:80  any_table  table: text never becomes SQL here",
-        "same  toolbox-maps.yaml:104  summarize  prompt summarize",
+        "missing  toolbox-maps.yaml:90  any_table  table: text never becomes SQL here",
+        "same  toolbox-maps.yaml:114  summarize  prompt summarize",
     ] {
         assert!(
             ran.stdout.lines().any(|it| it == line),

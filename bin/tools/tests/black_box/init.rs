@@ -7,6 +7,14 @@ use ziggurat_black_box::in_a_terminal;
 
 use crate::support::{Home, Postgres, Program, Ran};
 
+/// Flags for standard input and output.
+const STDIO: [&str; 4] = [
+    "-init-writes=false",
+    "-init-transport",
+    "stdio",
+    "-init-apply",
+];
+
 /// Runs the command with these flags, and one for the URL of the administrator.
 fn init(home: &Home, postgres: &Postgres, flags: &[&str]) -> Ran {
     let url = home.file("admin-url");
@@ -34,13 +42,7 @@ fn written(home: &Home) -> [PathBuf; 2] {
 fn from_nothing_to_a_client_that_gets_answers() {
     let mut postgres = Postgres::with("CREATE TABLE things AS SELECT 7 AS id");
     let (home, role) = (Home::new(), postgres.future_role());
-    let stdio = [
-        "-init-writes=false",
-        "-init-transport",
-        "stdio",
-        "-init-apply",
-    ];
-    let ran = init(&home, &postgres, &flags(&role, &stdio));
+    let ran = init(&home, &postgres, &flags(&role, &STDIO));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("\"mcpServers\""), "{}", ran.stdout);
     assert!(!ran.stdout.contains(&postgres.password()), "{}", ran.stdout);
@@ -120,13 +122,7 @@ fn without_a_terminal_missing_flags_are_named_and_files_are_not_replaced() {
     let missing = "-init-role, -init-schemas, -init-writes, -init-auth";
     assert!(ran.stderr.contains(missing), "{}", ran.stderr);
     fs::write(home.file("role.sql"), "mine").expect("written");
-    let stdio = [
-        "-init-writes=false",
-        "-init-transport",
-        "stdio",
-        "-init-apply",
-    ];
-    let ran = init(&home, &postgres, &flags(&role, &stdio));
+    let ran = init(&home, &postgres, &flags(&role, &STDIO));
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("role.sql exists"), "{}", ran.stderr);
     assert_eq!(

@@ -168,6 +168,43 @@ fn the_report_has_a_line_for_everything() {
 }
 
 #[test]
+fn parameters_of_a_url_become_keys_and_the_last_of_several_counts() {
+    let entry = |url: &str| {
+        let text = format!("[[sources]]\nid = \"a\"\ndsn = \"{url}\"\n");
+        adopt(&text).files[0].text.clone()
+    };
+    let all = entry(
+        "postgres://u@db.example/d?hostaddr=10.0.0.7&options=-c%20search_path%3Dsales&service=shop&\
+         ssl_min_protocol_version=TLSv1.3&load_balance_hosts=random&application_name=orders",
+    );
+    for line in [
+        "host: db.example",
+        "hostaddr: \"10.0.0.7\"",
+        "options: \"-c search_path=sales\"",
+        "service: shop",
+        "ssl_min_protocol_version: TLSv1.3",
+        "load_balance_hosts: random",
+        "application_name: orders",
+    ] {
+        assert!(all.lines().any(|it| it.trim() == line), "{line}\n{all}");
+    }
+    let address = entry("postgres://u@/d?hostaddr=::1");
+    assert!(address.contains("  host: \"::1\"\n"), "{address}");
+    assert!(!address.contains("hostaddr"), "{address}");
+    let other = entry("postgres://u@a.example/d?hostaddr=10.0.0.7&host=b.example");
+    assert!(other.contains("  host: b.example\n  hostaddr: \"10.0.0.7\"\n"));
+    assert!(!other.contains("a.example"), "{other}");
+}
+
+#[test]
+fn a_name_cannot_move_the_cursor_of_the_report() {
+    let text = "[[sources]]\nid = \"a\\u001b[2J\"\ndsn = \"mysql://h/d\"\n";
+    let report = adopt(text).report.text();
+    assert!(report.contains("[2J  a mysql database"), "{report}");
+    assert!(!report.contains('\u{1b}'), "{report}");
+}
+
+#[test]
 fn a_word_that_would_be_an_option_of_ssh_makes_no_command() {
     let text = "[[sources]]\nid = \"a\"\ntype = \"postgres\"\nhost = \"h\"\nuser = \"u\"\nssh_host = \
                 \"-oProxyCommand=x\"\n";

@@ -1,11 +1,6 @@
 //! Tools of `DBHub`: built-in ones, and statements.
 
-use crate::{
-    Adoption, Input, Surroundings, name,
-    report::Place,
-    tool::{Tool, Types, Unfit, filled, parameter::Parameter, writes},
-    tree::Node,
-};
+use crate::{Adoption, Input, Surroundings, tool::Tool, tree::Node};
 
 /// Sentence about a source that may write there.
 pub(super) const READS_ONLY: &str = "execute_sql: statements only read here; to let them write, set \
@@ -58,44 +53,13 @@ pub(super) fn read(
                 .report
                 .changed(place, "db_health of the administrator's pack, which is on");
         }
-        _ => match tool(node, &original, place, before + at, surroundings) {
-            Ok(tool) => adoption.add_tool(tool, place),
-            Err(error) => adoption.report.missing(place, error.to_string()),
-        },
+        _ => {
+            let mut tool = Tool::read(node, place, before + at, surroundings);
+            if let Ok(tool) = &mut tool {
+                let rows = node.find_text("max_rows");
+                tool.row_limit = rows.and_then(|rows| rows.parse().ok());
+            }
+            adoption.add_tool(tool, place);
+        }
     }
-}
-
-fn tool(
-    node: &Node,
-    original: &str,
-    place: Place<'_>,
-    database: usize,
-    surroundings: &Surroundings<'_>,
-) -> Result<Tool, Unfit> {
-    let mut changes = Vec::new();
-    let own = name::ours(original).ok_or_else(|| Unfit::Refused("no name".to_owned()))?;
-    let statement = filled(node, "statement", surroundings, &mut changes);
-    let description = filled(node, "description", surroundings, &mut changes);
-    let parameters = node.find("parameters").map(Node::list).unwrap_or_default();
-    let parameters = parameters
-        .iter()
-        .map(|it| Parameter::read(it, &mut changes));
-    let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
-    let rows = node
-        .find_text("max_rows")
-        .and_then(|rows| rows.parse().ok());
-    Ok(Tool {
-        file: place.file.to_owned(),
-        line: place.line,
-        original: original.to_owned(),
-        name: own,
-        description,
-        database,
-        writes: writes(&statement)?,
-        statement,
-        parameters,
-        row_limit: rows,
-        types: Types::Declared,
-        changes,
-    })
 }

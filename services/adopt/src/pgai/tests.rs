@@ -128,4 +128,10 @@ fn an_older_row_is_understood_and_another_row_is_refused() {
     assert!(adopted.report.text().contains("formatting: $title: $chunk"));
     let database = Pgai::new(&Secret::from(URL));
     assert!(database.finish(&["{}".to_owned()]).is_err());
+    let options = Pgai::new(&Secret::from("postgres://u@h/d?options=-c%20a%3Db"));
+    let report = options.finish(&[]).expect("nothing").report.text();
+    assert!(
+        report.contains("options: a pipeline has no such key"),
+        "{report}"
+    );
 }

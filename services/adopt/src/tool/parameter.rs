@@ -67,8 +67,18 @@ impl Declared {
 // === impl Parameter ===
 
 impl Parameter {
+    /// Reads the list of a tool under a key.
+    pub(crate) fn read_all(
+        tool: &Node,
+        key: &str,
+        changes: &mut Vec<String>,
+    ) -> Result<Vec<Self>, Unfit> {
+        let list = tool.find(key).map(Node::list).unwrap_or_default().iter();
+        list.map(|it| Self::read(it, changes)).collect()
+    }
+
     /// Reads the entry of a parameter. Sentences about differences are added to `changes`.
-    pub(crate) fn read(node: &Node, changes: &mut Vec<String>) -> Result<Self, Unfit> {
+    fn read(node: &Node, changes: &mut Vec<String>) -> Result<Self, Unfit> {
         let original = node.find_text("name").unwrap_or_default();
         let unfit = |key| Unfit::Key(original.clone(), key);
         let name = name::ours(&original).ok_or_else(|| unfit("its name"))?;

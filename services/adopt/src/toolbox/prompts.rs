@@ -12,10 +12,11 @@ pub(super) fn read(input: &Input<'_>, item: Item<'_>, adoption: &mut Adoption) {
             .missing(place, "a prompt of a kind that is not known here");
         return;
     }
-    if adoption.taken.iter().any(|taken| taken == item.name) {
+    if adoption.taken_prompts.iter().any(|it| it == item.name) {
         adoption.report.missing(place, "the name is taken");
         return;
     }
+    adoption.taken_prompts.push(item.name.to_owned());
     let list = |key: &str| item.node.find(key).map(Node::list).unwrap_or_default();
     let names: Vec<_> = list("arguments")
         .iter()

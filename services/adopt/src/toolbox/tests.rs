@@ -119,7 +119,7 @@ fn read(text: &str) -> Adoption {
     let surroundings = Surroundings::new("ziggurat-tools.yaml");
     let surroundings = surroundings
         .with_variables(&value)
-        .with_taken(&["query_database"]);
+        .with_taken(&["query_database"], &["explain"]);
     let input = Input {
         name: "tools.yaml",
         text,
@@ -200,6 +200,83 @@ fn a_configuration_of_documents_gives_the_same() {
     );
     assert!(!format!("{:?}{report}", adopted.files).contains("swordfish"));
     assert!(!adopted.report.lacks_something(), "{report}");
+}
+
+#[test]
+fn a_group_is_a_set_and_a_document_of_another_kind_is_missing() {
+    let text = "kind: source\nname: shop\ntype: postgres\nhost: h\ndatabase: d\nuser: u\npassword: \
+                p\n---\nkind: tool\nname: list\ntype: postgres-sql\nsource: shop\ndescription: \
+                Lists\nstatement: SELECT 1 LIMIT 1\n---\nkind: group\nname: all\ntools: \
+                [list]\nprompts: [review]\n---\nkind: resourceTemplate\nname: pages\ntype: text\n";
+    let adopted = adopt(text);
+    let set = "- name: all\n  tools: [list]\n";
+    assert!(
+        adopted.files[0].text.contains(set),
+        "{}",
+        adopted.files[0].text
+    );
+    let report = adopted.report.text();
+    for line in [
+        "changed  tools.yaml:16  all  toolset all without review",
+        "missing  tools.yaml:21  pages  a document of a kind that is not known here",
+    ] {
+        assert!(report.lines().any(|it| it == line), "{line}\n{report}");
+    }
+}
+
+#[test]
+fn a_prompt_may_have_the_name_of_a_tool_and_not_of_another_prompt() {
+    let prompt = "{description: D, messages: [{content: C}]}";
+    let tool = "{kind: postgres-sql, source: pg, description: D, statement: SELECT 1 LIMIT 1}";
+    let text = format!(
+        "sources: {{pg: {{kind: postgres, host: h, user: u}}}}\ntools:\n  review: \
+         {tool}\nprompts:\n  review: {prompt}\n  query_database: {prompt}\n  explain: {prompt}\n"
+    );
+    let adopted = adopt(&text);
+    let report = adopted.report.text();
+    for line in [
+        "same  tools.yaml:5  review  prompt review",
+        "same  tools.yaml:6  query_database  prompt query_database",
+        "missing  tools.yaml:7  explain  the name is taken",
+    ] {
+        assert!(report.lines().any(|it| it == line), "{line}\n{report}");
+    }
+    let twice = [
+        text.as_str(),
+        "prompts: {review: {messages: [{content: C}]}}",
+    ];
+    let inputs = twice.map(|text| Input {
+        name: "tools.yaml",
+        text,
+    });
+    let surroundings = Surroundings::new("ziggurat-tools.yaml");
+    let twice = Adoption::read(&inputs, None, &surroundings).expect("understood");
+    let report = twice.finish().report.text();
+    assert!(
+        report.contains("missing  tools.yaml:1  review  the name is taken"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_set_does_not_name_a_tool_that_was_not_converted() {
+    let tool = "{kind: postgres-sql, source: pg, description: D, statement: SELECT 1 LIMIT 1}";
+    let text = format!(
+        "sources: {{pg: {{kind: postgres, host: h, user: u}}}}\ntools:\n  query_database: {tool}\n  \
+         fine: {tool}\n  lost: {{kind: postgres-sql, source: pg, description: D, statement: SELECT \
+         $1}}\ntoolsets: {{own: [query_database, lost, fine]}}\n"
+    );
+    let adopted = adopt(&text);
+    assert!(
+        adopted.files[0]
+            .text
+            .contains("- name: own\n  tools: [fine]\n")
+    );
+    let report = adopted.report.text();
+    assert!(
+        report.contains("toolset own without query_database, lost"),
+        "{report}"
+    );
 }
 
 #[test]

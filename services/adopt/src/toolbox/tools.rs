@@ -1,10 +1,10 @@
 //! Tools.
 
 use crate::{
-    Adoption, Input, Surroundings, name,
+    Adoption, Input, Surroundings,
     report::Place,
-    tool::{Tool, Types, Unfit, filled, parameter::Parameter, writes},
-    toolbox::{Item, builtin, sources::Sources, template, toolsets::Sets},
+    tool::{Tool, Unfit, parameter::Parameter},
+    toolbox::{Item, builtin, sources::Sources, template},
     tree::Node,
 };
 
@@ -17,7 +17,6 @@ pub(super) fn read(
     item: Item<'_>,
     sources: &Sources,
     surroundings: &Surroundings<'_>,
-    sets: &mut Sets,
     adoption: &mut Adoption,
 ) {
     let place = input.place(item.node.line, item.name);
@@ -30,19 +29,12 @@ pub(super) fn read(
         return;
     };
     if STATEMENTS.contains(&kind.as_str()) {
-        let tool = tool(
-            item,
-            place,
-            database,
-            surroundings,
-            &mut sets.required(item),
-        );
-        match tool {
-            Ok(tool) => {
-                sets.know(item.name, &[&tool.name], tool.writes);
-                adoption.add_tool(tool, place);
-            }
-            Err(error) => adoption.report.missing(place, error.to_string()),
+        let mut tool = tool(item.node, place, database, surroundings);
+        if let Ok(tool) = &mut tool {
+            tool.changes.extend(adoption.sets.required(item));
+        }
+        if let Some((name, writes)) = adoption.add_tool(tool, place) {
+            adoption.sets.know(item.name, &[&name], writes);
         }
         return;
     }
@@ -67,45 +59,23 @@ pub(super) fn read(
                     database";
         adoption.report.changed(place, what);
     }
-    sets.required(item);
-    sets.know(item.name, built_in.ours, false);
+    adoption.sets.required(item);
+    adoption.sets.know(item.name, built_in.ours, false);
 }
 
+/// Reads a tool with a statement.
 fn tool(
-    item: Item<'_>,
+    node: &Node,
     place: Place<'_>,
     database: usize,
     surroundings: &Surroundings<'_>,
-    changes: &mut Vec<String>,
 ) -> Result<Tool, Unfit> {
-    let node = item.node;
-    let own = name::ours(item.name).ok_or_else(|| Unfit::Refused("no name".to_owned()))?;
-    let statement = filled(node, "statement", surroundings, changes);
-    let description = filled(node, "description", surroundings, changes);
-    let mut read = |key: &str| {
-        let list = node.find(key).map(Node::list).unwrap_or_default().iter();
-        let list = list.map(|it| Parameter::read(it, changes));
-        list.collect::<Result<Vec<_>, _>>()
-    };
-    let mut names = read("templateParameters")?;
-    let statement = template::identifiers(&statement, &names)?;
+    let mut tool = Tool::read(node, place, database, surroundings)?;
+    let mut names = Parameter::read_all(node, "templateParameters", &mut tool.changes)?;
+    tool.statement = template::identifiers(&tool.statement, &names)?;
     for parameter in &mut names {
         parameter.is_identifier = true;
     }
-    let mut parameters = read("parameters")?;
-    parameters.append(&mut names);
-    Ok(Tool {
-        file: place.file.to_owned(),
-        line: place.line,
-        original: item.name.to_owned(),
-        name: own,
-        description,
-        database,
-        writes: writes(&statement)?,
-        statement,
-        parameters,
-        row_limit: None,
-        types: Types::Declared,
-        changes: std::mem::take(changes),
-    })
+    tool.parameters.append(&mut names);
+    Ok(tool)
 }

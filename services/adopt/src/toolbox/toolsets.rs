@@ -1,9 +1,10 @@
 //! Sets of tools, and the services that tell who callers are.
 
 use crate::{
-    Adoption, Input, Surroundings,
+    Adoption, Input, Report, Surroundings,
     document::{Members, Yaml},
     name,
+    report::Place,
     toolbox::Item,
     tree::Node,
     variables::{self, Filled},
@@ -27,14 +28,25 @@ const AREAS: [&str; 8] = [
 /// Names of sets that are made here.
 const RESERVED: [&str; 2] = ["dba", "everything"];
 
-/// Sets that are being read.
+/// Sets that are being read. They are made after the tools, which may turn out to have no equal here.
 #[derive(Debug, Default)]
-pub(super) struct Sets {
+pub(crate) struct Sets {
     /// Our tools for each tool there, without those that are not included.
     known: Vec<(String, Vec<String>)>,
     /// Tools that need a service, by its name.
     required: Vec<(String, String)>,
-    own: Vec<(String, Vec<String>)>,
+    asked: Vec<Asked>,
+}
+
+/// A set there.
+#[derive(Debug)]
+struct Asked {
+    file: String,
+    line: usize,
+    name: String,
+    tools: Vec<String>,
+    /// Names of other things in it.
+    others: Vec<String>,
 }
 
 /// Reads a service, which becomes an issuer of tokens.
@@ -108,12 +120,23 @@ impl Sets {
     }
 
     /// Reads a set: a list of names, or a document with such a list.
-    pub(super) fn add(&mut self, input: &Input<'_>, item: Item<'_>, adoption: &mut Adoption) {
-        let place = input.place(item.node.line, item.name);
-        let names = item.node.find("tools").unwrap_or(item.node).texts();
+    pub(super) fn add(&mut self, input: &Input<'_>, item: Item<'_>) {
+        let others = ["prompts", "resources", "resourceTemplates"];
+        let others = others.iter().filter_map(|key| item.node.find(key));
+        self.asked.push(Asked {
+            file: input.name.to_owned(),
+            line: item.node.line,
+            name: item.name.to_owned(),
+            tools: item.node.find("tools").unwrap_or(item.node).texts(),
+            others: others.flat_map(Node::texts).collect(),
+        });
+    }
+
+    /// Makes the tools of a set, and reports what it lacks.
+    fn tools(&self, asked: &Asked, own: &str, report: &mut Report) -> Vec<String> {
         let mut tools: Vec<String> = Vec::new();
-        let mut lacks = Vec::new();
-        for name in &names {
+        let mut lacks: Vec<_> = asked.others.iter().map(String::as_str).collect();
+        for name in &asked.tools {
             let is_free = !self.required.iter().any(|(tool, _)| tool == name);
             match self.known.iter().find(|(known, _)| known == name) {
                 Some((_, ours)) if is_free && !ours.is_empty() => {
@@ -121,31 +144,41 @@ impl Sets {
                     let new: Vec<_> = new.cloned().collect();
                     tools.extend(new);
                 }
-                _ => lacks.push(name.as_str()),
+                _ => lacks.push(name),
             }
         }
-        let mut own = name::ours(item.name).unwrap_or_else(|| "set".to_owned());
-        let is_taken = |name: &str| self.own.iter().any(|(known, _)| known == name);
-        while RESERVED.contains(&&*own) || is_taken(&own) {
-            own.push_str("_set");
-        }
+        let place = Place {
+            file: &asked.file,
+            line: asked.line,
+            name: &asked.name,
+        };
         if lacks.is_empty() {
-            adoption
-                .report
-                .same(place, format!("toolset {own}, at /mcp/x/{own}"));
+            report.same(place, format!("toolset {own}, at /mcp/x/{own}"));
         } else {
             let lacks = lacks.join(", ");
-            adoption
-                .report
-                .changed(place, format!("toolset {own} without {lacks}"));
+            report.changed(place, format!("toolset {own} without {lacks}"));
         }
-        self.own.push((own, tools));
+        tools
     }
 
-    /// Makes the sets. All callers see everything that needs no service.
-    pub(super) fn finish(self, adoption: &mut Adoption) {
-        if self.own.is_empty() && self.required.is_empty() {
+    /// Makes the sets without the tools that have no equal here. All callers see everything that needs
+    /// no service.
+    pub(crate) fn finish(mut self, unfit: &[String], adoption: &mut Adoption) {
+        if self.asked.is_empty() && self.required.is_empty() {
             return;
+        }
+        for (_, ours) in &mut self.known {
+            ours.retain(|it| !unfit.contains(it));
+        }
+        let mut sets: Vec<(String, Vec<String>)> = Vec::new();
+        for asked in &self.asked {
+            let mut own = name::ours(&asked.name).unwrap_or_else(|| "set".to_owned());
+            let is_taken = |name: &str| sets.iter().any(|(known, _)| known == name);
+            while RESERVED.contains(&&*own) || is_taken(&own) {
+                own.push_str("_set");
+            }
+            let tools = self.tools(asked, &own, &mut adoption.report);
+            sets.push((own, tools));
         }
         let mut needy: Vec<(String, Vec<String>)> = Vec::new();
         for (tool, service) in &self.required {
@@ -174,7 +207,7 @@ impl Sets {
         everything.set("rest", AREAS.map(str::to_owned).to_vec());
         everything.set("for", all_callers());
         adoption.toolsets.push(everything);
-        for (name, tools) in self.own {
+        for (name, tools) in sets {
             let mut members = set(&name, tools);
             members.set("for", all_callers());
             adoption.toolsets.push(members);

@@ -126,6 +126,15 @@ since = 2026-01-31T00:00:00Z
         );
         assert_eq!(text(&sources[1], "raw"), "a\\b");
         assert_eq!(text(&sources[1], "since"), "2026-01-31T00:00:00Z");
+        let lines = |node: &Node| {
+            node.members()
+                .iter()
+                .map(|(_, it)| it.line)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&root), [2, 3, 4, 6]);
+        assert_eq!(lines(&sources[0]), [7, 8, 9, 12]);
+        assert_eq!(lines(&sources[1]), [16, 17, 18, 23, 25]);
         let inline = sources[1].find("inline").expect("a table");
         assert_eq!(text(inline, "x"), "1");
     }

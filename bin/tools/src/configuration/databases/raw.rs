@@ -31,6 +31,15 @@ const TEXTS: [&str; 18] = [
     "query_timeout",
 ];
 
+/// Keys that take texts, in the file only.
+const FILE_TEXTS: [&str; 5] = [
+    "host",
+    "hostaddr",
+    "options",
+    "ssl_min_protocol_version",
+    "load_balance_hosts",
+];
+
 /// Keys that take numbers.
 const NUMBERS: [&str; 4] = [
     "pool_max_conns",
@@ -86,7 +95,9 @@ impl RawDatabase {
             let number = value(key).whole::<u32>(0..=u32::MAX);
             raw.set(key, number.map(|number| number.to_string()));
         }
-        raw.set("host", file.key("host").text());
+        for key in FILE_TEXTS {
+            raw.set(key, file.key(key).text());
+        }
         for prefix in prefixes {
             let host = |key: &str| file.variable(&format!("{prefix}{key}")).map(str::to_owned);
             if raw.take_hosts(host("HOST"), host("HOSTS")) {
@@ -121,7 +132,8 @@ impl RawDatabase {
         let is_given = host.is_some() || hosts.is_some();
         if is_given {
             self.hosts = None;
-            for (key, text) in [("host", host), ("hosts", hosts)] {
+            // An address belongs to the host that is replaced.
+            for (key, text) in [("host", host), ("hosts", hosts), ("hostaddr", None)] {
                 self.set(key, Some(text.unwrap_or_default()));
             }
         }

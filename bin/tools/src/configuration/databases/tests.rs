@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 use ziggurat_postgres::database::SslMode;
-use ziggurat_postgres::database::{Host, Password, TargetSessionAttrs};
+use ziggurat_postgres::database::{Host, HostOrder, MinTls, Password, TargetSessionAttrs};
 
 use super::check;
 use crate::configuration::{Entry, fixture::Case};
@@ -70,6 +70,35 @@ databases:
     assert_eq!(settings.min_connections, 1);
     assert_eq!(settings.max_total_connections, 8);
     assert_eq!(settings.application_name, "n");
+}
+
+#[test]
+fn parameters_of_a_url_are_keys_too_and_another_host_has_another_address() {
+    let text = "
+databases:
+  - name: a
+    host: h
+    hostaddr: 10.0.0.7
+    user: u
+    options: -c geqo=off
+    ssl_min_protocol_version: TLSv1.3
+    load_balance_hosts: random
+";
+    let case = Case::new().file(text);
+    let [entry] = &databases(&case)[..] else {
+        panic!("one");
+    };
+    let settings = entry.database.settings();
+    let address = settings.hosts[0].address.map(|it| it.to_string());
+    assert_eq!(settings.hosts[0].name, "h");
+    assert_eq!(address.as_deref(), Some("10.0.0.7"));
+    assert_eq!(settings.options.as_deref(), Some("-c geqo=off"));
+    assert!(matches!(settings.min_tls, MinTls::V13));
+    assert!(matches!(settings.host_order, HostOrder::Random));
+    let other = case.env(&[("ZIGGURAT_DB_HOST", "other")]);
+    let settings = databases(&other);
+    let settings = settings[0].database.settings();
+    assert_eq!((settings.host.as_str(), settings.hosts.len()), ("other", 0));
 }
 
 #[test]

@@ -4,9 +4,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use tokio::{runtime, task::JoinSet, time};
-use ziggurat_adopt::{Adoption, Answer, Database as Source, Password};
+use ziggurat_adopt::{Adoption, Answer, Database as Source};
 use ziggurat_postgres::{
-    database::{Database, Settings},
+    database::{Database, Host, Settings},
     error::QueryError,
     pool::{Pool, Pools},
     single_round_trip::parameter_types,
@@ -113,21 +113,28 @@ impl Sources<'_> {
 fn settings(source: &Source, environment: &Environment) -> anyhow::Result<Settings> {
     let default = Settings::default();
     let owned = |key: &str| source.text(key).map(str::to_owned);
-    let variable = |name: &str| environment.get(name).map(str::to_owned);
     let port = source.text("port").map(str::parse).transpose();
+    let port = port.context("port")?.unwrap_or(default.port);
     let ssl_mode = source.text("sslmode").map(str::parse).transpose();
-    let password = match source.password() {
-        Password::LeftOut(password) => password.expose().to_owned(),
-        Password::Variable(name) => variable(name).unwrap_or_default(),
-        Password::Elsewhere => variable("PGPASSWORD").unwrap_or_default(),
+    let host = owned("host").unwrap_or(default.host);
+    let hosts = match source.text("hostaddr").map(str::parse).transpose() {
+        Ok(None) => Vec::new(),
+        address => {
+            let mut host = Host::new(&host, port);
+            host.address = address.context("hostaddr")?;
+            vec![host]
+        }
     };
+    let password = source.password().find(|name| environment.get(name));
     Ok(Settings {
         name: source.name().to_owned(),
-        host: owned("host").unwrap_or(default.host),
-        port: port.context("port")?.unwrap_or(default.port),
+        host,
+        hosts,
+        port,
+        options: owned("options"),
         database: owned("database").unwrap_or(default.database),
         user: owned("user").context("user is not known")?,
-        password: password.into(),
+        password: password.to_owned().into(),
         ssl_mode: ssl_mode.ok().flatten().unwrap_or(default.ssl_mode),
         ssl_root_cert: owned("sslrootcert").map(Into::into),
         ssl_cert: owned("sslcert").map(Into::into),
