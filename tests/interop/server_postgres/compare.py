@@ -2,15 +2,15 @@
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import urllib.parse
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from cases import ERRORS, QUERIES, REFUSED, VALUES
-from processes import PATIENCE, database
+from interop.stdio import served
+from processes import database
 
 HERE = Path(__file__).resolve().parent
 
@@ -21,46 +21,8 @@ TYPES = """
 """
 
 
-class Stdio:
-    """One of the two servers."""
-
-    def __init__(self, command, environment):
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen(command, env=environment, text=True, **pipes)
-        self.count = 0
-        about = {"name": "compare", "version": "1"}
-        opening = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": about}
-        self.ask("initialize", opening)
-        self.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def tell(self, message):
-        self.process.stdin.write(json.dumps(message) + "\n")
-        self.process.stdin.flush()
-
-    def ask(self, method, params=None):
-        self.count += 1
-        message = {"jsonrpc": "2.0", "id": self.count, "method": method}
-        self.tell(message if params is None else message | {"params": params})
-        answer = json.loads(self.process.stdout.readline())
-        assert answer.pop("jsonrpc") == "2.0" and answer.pop("id") == self.count, answer
-        return answer
-
-    def query(self, sql):
-        return self.ask("tools/call", {"name": "query", "arguments": {"sql": sql}})
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.kill()
-        self.process.wait(PATIENCE)
-
-
-@contextmanager
-def served(command, environment):
-    server = Stdio(command, environment)
-    try:
-        yield server
-    finally:
-        server.close()
+def query(server, sql):
+    return server.call("query", {"sql": sql})
 
 
 def tools(old, ours):
@@ -74,7 +36,7 @@ def tools(old, ours):
 
 
 def names(ours, sql):
-    answer = ours.query(sql)
+    answer = query(ours, sql)
     return {row["name"] for row in json.loads(answer["result"]["content"][0]["text"])}
 
 
@@ -84,7 +46,7 @@ def queries(old, ours):
     assert not (missing := names(ours, TYPES) - asked), missing
     different = []
     for sql in QUERIES:
-        expected, found = old.query(sql), ours.query(sql)
+        expected, found = query(old, sql), query(ours, sql)
         if found != expected or "result" not in expected:
             different.append((sql, expected, found))
     return different
@@ -93,19 +55,18 @@ def queries(old, ours):
 def errors(old, ours):
     different = []
     for sql in ERRORS:
-        expected, found = old.query(sql), ours.query(sql)
+        expected, found = query(old, sql), query(ours, sql)
         if found != expected or expected.get("error", {}).get("code") != -32603:
             different.append((sql, expected, found))
     # A missing statement has a code of its own here.
     for arguments in [{}, {"sql": None}, {"sql": 7}, {"query": "SELECT 1"}]:
-        params = {"name": "query", "arguments": arguments}
-        expected, found = old.ask("tools/call", params), ours.ask("tools/call", params)
+        expected, found = old.call("query", arguments), ours.call("query", arguments)
         if expected["error"]["code"] != -32603 or found["error"]["code"] != -32602:
             different.append((arguments, expected, found))
     # Statements with an effect beyond their transaction are refused here before they are sent.
     for sql in REFUSED:
-        old.query(sql)
-        found = ours.query(sql)
+        query(old, sql)
+        found = query(ours, sql)
         if found.get("error", {}).get("code") != -32603:
             different.append((sql, None, found))
     return different
@@ -133,8 +94,8 @@ def resources(old, ours):
 def stacked(old, ours):
     """Two statements leave the read-only transaction there; here they are refused."""
     for server, table in [(old, "there"), (ours, "here")]:
-        answer = server.query(f"COMMIT; CREATE TABLE {table} (id int); SELECT 1")
-        made = server.query(f"SELECT to_regclass('{table}') AS name")
+        answer = query(server, f"COMMIT; CREATE TABLE {table} (id int); SELECT 1")
+        made = query(server, f"SELECT to_regclass('{table}') AS name")
         [row] = json.loads(made["result"]["content"][0]["text"])
         if server is old:
             assert row["name"] == table, (answer, row)
