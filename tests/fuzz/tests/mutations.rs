@@ -93,3 +93,22 @@ fn a_server_answers_every_message_of_every_revision_over_http() {
 fn a_server_answers_every_line_over_pipes() {
     check_mutations(500, &inputs("mcp.jsonl"), ziggurat_fuzz::over_stdio);
 }
+
+#[test]
+fn configurations_of_other_servers_become_yaml_or_are_refused() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../adopt");
+    for example in [
+        "toolbox-maps.yaml",
+        "toolbox-documents.yaml",
+        "dbhub.toml",
+        "secrets.json",
+        "secrets.toml",
+        "secrets.yaml",
+    ] {
+        let input = fs::read(examples.join(example)).expect(example);
+        assert!(
+            check_mutations(500, &input, ziggurat_fuzz::adopted),
+            "{example}"
+        );
+    }
+}
