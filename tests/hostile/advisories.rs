@@ -1,8 +1,9 @@
 //! Attacks of published advisories about other servers, by their numbers.
 
 use crate::{
-    CLEAN, differences,
+    CLEAN,
     server::{Outcome, Route, TestServer},
+    snapshot::differences,
 };
 
 /// CVE-2026-85620, Postgres MCP Pro: functions in FROM were not checked.
@@ -54,7 +55,7 @@ async fn a_text_that_begins_like_a_read_writes_nothing() {
         let outcome = server.send(&database, route, CLEAN).await;
         assert_eq!(outcome, Outcome::Answered, "{route:?}");
     }
-    let before = server.snapshot().await;
+    let before = server.victim.snapshot().await;
     for text in [
         "SELECT * INTO loot FROM account",
         "select/**/*/**/into/**/loot from account",
@@ -73,6 +74,6 @@ async fn a_text_that_begins_like_a_read_writes_nothing() {
             assert_ne!(outcome, Outcome::Answered, "{route:?} {text}");
         }
     }
-    let after = server.snapshot().await;
+    let after = server.victim.snapshot().await;
     assert_eq!(differences(&before, &after), [""; 0]);
 }

@@ -5,11 +5,11 @@ mod advisories;
 mod corpus;
 mod server;
 mod snapshot;
-
-use std::collections::BTreeMap;
+mod victim;
 
 use corpus::{CORPUS, Expected};
 use server::{Outcome, Route, TestServer};
+use snapshot::differences;
 
 #[tokio::test]
 async fn a_superuser_cannot_do_harm() {
@@ -49,10 +49,10 @@ async fn run_corpus(mut server: TestServer, role: &str, fits: fn(Expected, &Outc
         let outcome = server.send(&database, route, CLEAN).await;
         assert_eq!(outcome, Outcome::Answered, "{route:?}");
     }
-    let before = server.snapshot().await;
+    let before = server.victim.snapshot().await;
     let mut surprises = Vec::new();
     for &(expected, text) in CORPUS {
-        let text = server.expanded(text);
+        let text = server.victim.expanded(text);
         for route in [Route::Statement, Route::Tool] {
             let outcome = server.send(&database, route, &text).await;
             if !fits(expected, &outcome) {
@@ -62,7 +62,7 @@ async fn run_corpus(mut server: TestServer, role: &str, fits: fn(Expected, &Outc
             assert_eq!(next, Outcome::Answered, "{route:?} after {text}");
         }
     }
-    let after = server.snapshot().await;
+    let after = server.victim.snapshot().await;
     assert!(surprises.is_empty(), "{}", surprises.join("\n"));
     assert_eq!(differences(&before, &after), Vec::<String>::new());
 }
@@ -83,22 +83,15 @@ const CLEAN: &str = "
         ELSE 1
     END";
 
-fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
-    let mut keys: Vec<_> = before.keys().chain(after.keys()).collect();
-    keys.sort();
-    keys.dedup();
-    keys.into_iter()
-        .filter(|key| before.get(*key) != after.get(*key))
-        .map(|key| format!("{key}: {:?} -> {:?}", before.get(key), after.get(key)))
-        .collect()
-}
-
 /// Checks that the snapshot notices a change.
 #[tokio::test]
 async fn the_snapshot_notices_a_change() {
     let mut server = TestServer::start().await;
-    let before = server.snapshot().await;
-    assert_eq!(differences(&before, &server.snapshot().await), [""; 0]);
+    let before = server.victim.snapshot().await;
+    assert_eq!(
+        differences(&before, &server.victim.snapshot().await),
+        [""; 0]
+    );
     for harm in [
         "UPDATE account SET balance = 0 WHERE id = 1",
         "SELECT nextval('counter')",
@@ -109,9 +102,9 @@ async fn the_snapshot_notices_a_change() {
         "COPY account TO '{canary}/stolen'",
         "SELECT pg_create_physical_replication_slot('hole')",
     ] {
-        let before = server.snapshot().await;
-        server.do_harm(harm).await;
-        let after = server.snapshot().await;
+        let before = server.victim.snapshot().await;
+        server.victim.do_harm(harm).await;
+        let after = server.victim.snapshot().await;
         assert!(!differences(&before, &after).is_empty(), "{harm}");
     }
 }
@@ -124,6 +117,7 @@ const AMBIGUOUS: &str = r"SELECT 'a\'', 1 / 0 --'";
 async fn strings_end_where_the_policy_expects_with_any_setting_of_the_database() {
     let mut server = TestServer::start().await;
     server
+        .victim
         .do_harm("ALTER DATABASE victim SET standard_conforming_strings = off")
         .await;
     let database = server.describe("reader");

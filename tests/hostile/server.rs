@@ -1,25 +1,16 @@
-//! A PostgreSQL for these tests, and two ways to send it a statement.
+//! Two ways to send a statement to the database.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
-use tempfile::TempDir;
 use tokio::{task::JoinSet, time};
 use tower::{Layer as _, ServiceExt as _};
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
-use ziggurat_local_pg::LocalPg;
 use ziggurat_mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect};
 use ziggurat_postgres::{
     database::{Database, Settings},
@@ -30,7 +21,7 @@ use ziggurat_postgres::{
 };
 use ziggurat_postgres_tools::QueryDatabase;
 
-use crate::snapshot::{self, Snapshot};
+use crate::victim::Victim;
 
 /// Time limit of a statement, and of the machine for the whole call.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -38,28 +29,11 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 const PASSWORD: &str = "p";
 
-const SCHEMA: &str = "
-    CREATE TABLE account (id int PRIMARY KEY, owner text, balance numeric);
-    INSERT INTO account SELECT i, 'owner ' || i, i * 10 FROM generate_series(1, 100) i;
-    CREATE SEQUENCE counter;
-    CREATE MATERIALIZED VIEW total AS SELECT sum(balance) FROM account;
-    SELECT lo_from_bytea(4711, 'a large object');
-    -- A role that may create tables: the case for the read-only transaction.
-    GRANT ALL ON SCHEMA public TO reader;
-    GRANT ALL ON ALL TABLES IN SCHEMA public TO reader;
-    GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO reader;
-    VACUUM ANALYZE";
-
 /// A server with a database, and the pools for both routes.
 pub(crate) struct TestServer {
-    pg: LocalPg,
-    connection: PgConnection,
-    /// Another session, which no statement may end.
-    _other_session: PgConnection,
-    database: String,
+    pub(crate) victim: Victim,
     pools: Pools,
     _reaper: JoinSet<()>,
-    folder: TempDir,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,77 +52,32 @@ pub(crate) enum Outcome {
     Answered,
 }
 
+/// A role that may create tables: the case for the read-only transaction.
+const ROLE: [&str; 4] = [
+    "CREATE ROLE reader LOGIN PASSWORD 'p'",
+    "GRANT ALL ON SCHEMA public TO reader",
+    "GRANT ALL ON ALL TABLES IN SCHEMA public TO reader",
+    "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO reader",
+];
+
 impl TestServer {
     pub(crate) async fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        open(folder.path(), 0o755);
-        let canary = folder.path().join("canary");
-        fs::create_dir(&canary).expect("a folder");
-        fs::write(canary.join("bird"), "sings").expect("a file");
-        open(&canary, 0o777);
-
-        let home = folder.path().join("pg");
-        fs::create_dir(&home).expect("a folder");
-        open(&home, 0o755);
-        let pg = LocalPg::private(&home).await.expect("a PostgreSQL");
-        let mut postgres = connect(&pg, "postgres").await;
-        for sql in [
-            "ALTER SYSTEM SET autovacuum = off",
-            "SELECT pg_reload_conf()",
-            "SELECT pg_stat_reset_shared('bgwriter')",
-            "CREATE ROLE reader LOGIN PASSWORD 'p'",
-            "CREATE ROLE bystander LOGIN SUPERUSER PASSWORD 'p'",
-            "CREATE DATABASE victim",
-        ] {
-            run(&mut postgres, sql).await;
+        let mut victim = Victim::start().await;
+        for sql in ROLE {
+            victim.do_harm(sql).await;
         }
-        let mut connection = connect(&pg, "victim").await;
-        for sql in SCHEMA.split(";\n") {
-            run(&mut connection, sql).await;
-        }
-        let url = pg.url("victim");
-        let (_, address) = url.split_once('@').expect("a password");
-        let url = format!("postgres://bystander:{PASSWORD}@{address}");
-        let bystander = PgConnection::connect(&url).await.expect("lets it in");
-
         let (pools, reaper) = Pools::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(reaper.run());
         Self {
-            connection,
-            _other_session: bystander,
-            database: "victim".to_owned(),
+            victim,
             pools,
             _reaper: tasks,
-            folder,
-            pg,
         }
     }
 
     pub(crate) fn superuser(&self) -> String {
-        self.pg.user().to_owned()
-    }
-
-    /// Replaces the placeholders in a statement.
-    pub(crate) fn expanded(&self, text: &str) -> String {
-        text.replace("{canary}", &self.canary().to_string_lossy())
-            .replace("{comments}", &"/**/".repeat(40_000))
-            .replace("{nested}", &("/*".repeat(40_000) + &"*/".repeat(40_000)))
-            .replace("{signs}", &"+-".repeat(40_000))
-    }
-
-    fn canary(&self) -> PathBuf {
-        self.folder.path().join("canary")
-    }
-
-    pub(crate) async fn snapshot(&mut self) -> Snapshot {
-        let canary = self.canary();
-        snapshot::take(&mut self.connection, &canary).await
-    }
-
-    pub(crate) async fn do_harm(&mut self, sql: &str) {
-        let sql = self.expanded(sql);
-        run(&mut self.connection, &sql).await;
+        self.victim.pg.user().to_owned()
     }
 
     pub(crate) async fn send(&self, database: &Arc<Database>, route: Route, text: &str) -> Outcome {
@@ -163,8 +92,8 @@ impl TestServer {
 
     /// The database as a role sees it, over one connection for each way.
     pub(crate) fn describe(&self, role: &str) -> Arc<Database> {
-        let password = if role == self.pg.user() {
-            let url = self.pg.url("postgres");
+        let password = if role == self.victim.pg.user() {
+            let url = self.victim.pg.url("postgres");
             let (_, rest) = url.split_once("://").expect("a URL");
             let (login, _) = rest.split_once('@').expect("a login");
             login.split_once(':').expect("a password").1.to_owned()
@@ -173,9 +102,9 @@ impl TestServer {
         };
         let database = Database::try_from(Settings {
             name: format!("victim of {role}"),
-            host: self.pg.host().to_owned(),
-            port: self.pg.port(),
-            database: self.database.clone(),
+            host: self.victim.pg.host().to_owned(),
+            port: self.victim.pg.port(),
+            database: Victim::DATABASE.to_owned(),
             user: role.to_owned(),
             password: password.into(),
             query_timeout: TIMEOUT,
@@ -232,21 +161,4 @@ impl TestServer {
             Outcome::Failed(said)
         }
     }
-}
-
-fn open(path: &Path, mode: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
-}
-
-async fn connect(pg: &LocalPg, database: &str) -> PgConnection {
-    PgConnection::connect(&pg.url(database))
-        .await
-        .expect("lets us in")
-}
-
-async fn run(connection: &mut PgConnection, sql: &str) {
-    sqlx::raw_sql(AssertSqlSafe(sql))
-        .execute(connection)
-        .await
-        .expect(sql);
 }

@@ -82,6 +82,17 @@ pub(crate) async fn take(connection: &mut PgConnection, canary: &Path) -> Snapsh
     snapshot
 }
 
+/// Returns what differs.
+pub(crate) fn differences(before: &Snapshot, after: &Snapshot) -> Vec<String> {
+    let mut keys: Vec<_> = before.keys().chain(after.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    keys.into_iter()
+        .filter(|key| before.get(*key) != after.get(*key))
+        .map(|key| format!("{key}: {:?} -> {:?}", before.get(key), after.get(key)))
+        .collect()
+}
+
 async fn ask(connection: &mut PgConnection, sql: String) -> String {
     let row = sqlx::raw_sql(AssertSqlSafe(sql.clone()))
         .fetch_one(connection)

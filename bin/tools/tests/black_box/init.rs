@@ -1,5 +1,7 @@
 //! Tests of `-init`.
 
+mod attacks;
+
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use serde_json::json;
@@ -17,11 +19,15 @@ const STDIO: [&str; 4] = [
 
 /// Runs the command with these flags, and one for the URL of the administrator.
 fn init(home: &Home, postgres: &Postgres, flags: &[&str]) -> Ran {
-    let url = home.file("admin-url");
-    fs::write(&url, postgres.url()).expect("written");
+    init_at(home, &postgres.url(), flags)
+}
+
+fn init_at(home: &Home, url: &str, flags: &[&str]) -> Ran {
+    let file = home.file("admin-url");
+    fs::write(&file, url).expect("written");
     let output = home
         .bare(&["-init", "-init-admin-url-file"])
-        .arg(url)
+        .arg(file)
         .arg("-init-dir")
         .arg(home.path())
         .args(flags)
