@@ -22,11 +22,12 @@ use ziggurat_layers::{
     rate_limit::Quota,
 };
 use ziggurat_runtime::{
-    ConfigSources, Secret,
+    ConfigSources,
     config::{Input, LoadError, Loaded},
     flags::Flags,
     logs::RawLog,
 };
+use ziggurat_state::StateSettings;
 use ziggurat_tokens::WallClock;
 
 /// Name of the file.
@@ -38,8 +39,8 @@ pub(crate) struct Configuration {
     pub(crate) server: ServerSettings,
     /// Folder of the file of accounts and of the keys.
     pub(crate) data_folder: PathBuf,
-    /// URL of the database that replicas share, if any; it may contain a password.
-    pub(crate) state: Option<Secret>,
+    /// Settings of the database that replicas share, if any.
+    pub(crate) state: Option<StateSettings>,
     pub(crate) tokens: TokenRules,
     pub(crate) limits: Limits,
     pub(crate) attempts: Attempts,

@@ -8,8 +8,8 @@ use ziggurat_doctor::{
     listening::{self, Callers, Listener},
 };
 use ziggurat_postgres::pool::Pools;
-use ziggurat_runtime::{Address, ConfigSources, Secret, causes, flags::Flags};
-use ziggurat_state::StateDatabase;
+use ziggurat_runtime::{Address, ConfigSources, causes, flags::Flags};
+use ziggurat_state::StateSettings;
 
 use crate::configuration::Configuration;
 
@@ -65,18 +65,21 @@ async fn examine(configured: &Configuration, options: &Options) -> Vec<Finding> 
             "server.address: {error}"
         ))),
     }
-    if let Some(url) = &configured.state {
-        findings.extend(state(url, options).await);
+    if let Some(settings) = &configured.state {
+        findings.extend(state(settings, options).await);
     }
     findings
 }
 
 /// Checks the database that replicas share.
-async fn state(url: &Secret, options: &Options) -> Vec<Finding> {
+async fn state(settings: &StateSettings, options: &Options) -> Vec<Finding> {
     const ID: &str = "state";
-    let database = match StateDatabase::describe(url.expose(), |_| Ok(())) {
+    let database = match settings.database() {
         Ok(database) => Arc::new(database),
-        Err(error) => return vec![Finding::fail(ID, causes(&error), "correct state.url")],
+        Err(error) => {
+            let fix = format!("correct {}", settings.key());
+            return vec![Finding::fail(ID, causes(&error), fix)];
+        }
     };
     let (pools, reaper) = Pools::new();
     let mut tasks = JoinSet::new();

@@ -39,8 +39,8 @@ impl Services {
                 })?;
                 (store, None)
             }
-            Some(url) => {
-                let database = StateDatabase::describe(url.expose(), |_| Ok(()))?;
+            Some(state) => {
+                let database = state.database()?;
                 let (pools, reaper) = Pools::with_metrics(metrics.clone());
                 tasks.spawn(reaper.run());
                 let state = StateDatabase::new(&pools, database);

@@ -35,11 +35,12 @@ use ziggurat_runtime::{
     Places,
     config::{self, Input, Section},
 };
+use ziggurat_state::StateSettings;
 use ziggurat_tokens::issuer::TrustedIssuer;
 
 pub(crate) use ziggurat_http::{SqlCommentKind, TelemetrySettings};
 pub(crate) use ziggurat_runtime::{
-    Address, ConfigSources, Secret,
+    Address, ConfigSources,
     config::{LoadError, Sources},
     file::FileError,
 };
@@ -56,7 +57,6 @@ pub(crate) use self::{
     llm::{HOSTED, Llm},
     logs::Logs,
     schema::SchemaAnswers,
-    state::State,
 };
 use crate::arguments::Overrides;
 
@@ -112,7 +112,7 @@ pub(crate) struct Configuration {
     /// Features for newer protocol revisions.
     pub(crate) protocol: Protocol,
     /// Database in which replicas share their state, if there are several.
-    pub(crate) state: Option<State>,
+    pub(crate) state: Option<StateSettings>,
     /// Settings of the audit trail, if there is one.
     pub(crate) audit: Option<ziggurat_audit::Settings>,
     /// Settings of metrics and traces.
@@ -256,7 +256,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         dba,
         identities: Identities::read(&file.section("identity")),
         protocol: Protocol::read(file, is_child),
-        state: State::read(&file.section("state")),
+        state: state::read(&file.section("state")),
         audit: ziggurat_audit::Settings::read(file).map(|trail| ziggurat_audit::Settings {
             state_folder: Some(data_folder.clone()),
             ..trail

@@ -7,12 +7,9 @@ use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use ziggurat_http::Readiness;
 use ziggurat_postgres::pool::Pools;
-use ziggurat_state::{Conversations, Shared, StateDatabase, StoreError};
+use ziggurat_state::{Conversations, Shared, StateDatabase, StateSettings, StoreError};
 
-use crate::{
-    configuration::{Configuration, State},
-    observation::Observation,
-};
+use crate::{configuration::Configuration, observation::Observation};
 
 /// State of the server.
 #[derive(Debug, Default)]
@@ -57,7 +54,7 @@ impl ServerState {
     }
 
     async fn replicated(
-        state: &State,
+        state: &StateSettings,
         readiness: Readiness,
         observation: &Observation,
         tasks: &mut JoinSet<()>,

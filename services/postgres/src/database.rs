@@ -20,6 +20,7 @@ mod connection_limit;
 mod host;
 mod invalid;
 mod keys;
+pub mod parameters;
 mod password;
 mod password_command;
 mod password_keeper;
@@ -57,6 +58,7 @@ pub use self::{
     host::Host,
     invalid::InvalidDatabase,
     keys::ConnectKeys,
+    parameters::{InvalidParameter, Parameters},
     password::Password,
     password_command::PasswordCommand,
     session::{TargetSessionAttrs, UnknownSessionAttrs},

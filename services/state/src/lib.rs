@@ -63,7 +63,7 @@ pub use self::{
         SharedSession, UsageExchange, UsagePage,
     },
     sqlite::{FileOptions, Writer, prepare},
-    state_database::{InvalidState, StateDatabase, migrator, within},
+    state_database::{InvalidState, StateDatabase, StateSettings, migrator, within},
     statement::{Cell, Row, Value, postgres_rows, sqlite_query, sqlite_rows},
     words::Words,
 };

@@ -1,5 +1,7 @@
 //! The database with the state that replicas share.
 
+mod settings;
+
 use std::{sync::Arc, time::Duration};
 
 use sqlx::{
@@ -9,13 +11,14 @@ use sqlx::{
 use thiserror::Error;
 use tokio::{sync::OnceCell, time};
 use ziggurat_postgres::{
-    database::{Database, InvalidDatabase, Password, Settings},
+    database::{Database, InvalidDatabase, InvalidParameter, Password, Settings},
     driver::{Client, DriverError, FromText, Query, Row, query},
     pool::{Lease, Pool, Pools},
     url::InvalidUrl,
 };
 use ziggurat_telemetry::traces::Tracer;
 
+pub use self::settings::StateSettings;
 use crate::StoreError;
 
 /// Maximum time to connect, and maximum wait for a connection of the front pool.
@@ -61,6 +64,9 @@ pub enum InvalidState {
     /// The settings in the URL are invalid.
     #[error(transparent)]
     Database(#[from] InvalidDatabase),
+    /// The parameters of the service are invalid.
+    #[error(transparent)]
+    Parameter(#[from] InvalidParameter),
 }
 
 // === impl StateDatabase ===
@@ -77,25 +83,7 @@ impl StateDatabase {
         url: &str,
         adjust: impl FnOnce(&mut Settings) -> Result<(), InvalidDatabase>,
     ) -> Result<Database, InvalidState> {
-        let base = Settings {
-            query_timeout: STATEMENT,
-            connect_timeout: CONNECT,
-            lease_timeout: LEASE_TIMEOUT,
-            max_connections: CONNECTIONS,
-            max_total_connections: 2 * CONNECTIONS,
-            application_name: "ziggurat-state".to_owned(),
-            ..Settings::default()
-        };
-        let mut settings = Settings::from_url(url, &base)?;
-        settings.allow_writes = true;
-        if let Password::Given(password) = &settings.password
-            && secrecy::ExposeSecret::expose_secret(password).is_empty()
-        {
-            settings.password = Password::PasswordFile;
-        }
-        "state".clone_into(&mut settings.name);
-        adjust(&mut settings)?;
-        Ok(Database::try_from(settings)?)
+        database_of(Settings::from_url(url, &defaults())?, adjust)
     }
 
     /// Takes connections from these pools, which should have no other use. Connects on first use.
@@ -229,6 +217,33 @@ impl StateDatabase {
         lease.settle();
         Ok(())
     }
+}
+
+fn defaults() -> Settings {
+    Settings {
+        query_timeout: STATEMENT,
+        connect_timeout: CONNECT,
+        lease_timeout: LEASE_TIMEOUT,
+        max_connections: CONNECTIONS,
+        max_total_connections: 2 * CONNECTIONS,
+        application_name: "ziggurat-state".to_owned(),
+        ..Settings::default()
+    }
+}
+
+fn database_of(
+    mut settings: Settings,
+    adjust: impl FnOnce(&mut Settings) -> Result<(), InvalidDatabase>,
+) -> Result<Database, InvalidState> {
+    settings.allow_writes = true;
+    if let Password::Given(password) = &settings.password
+        && secrecy::ExposeSecret::expose_secret(password).is_empty()
+    {
+        settings.password = Password::PasswordFile;
+    }
+    "state".clone_into(&mut settings.name);
+    adjust(&mut settings)?;
+    Ok(Database::try_from(settings)?)
 }
 
 /// Waits for an answer, up to a fixed limit.

@@ -11,7 +11,7 @@ use ziggurat_runtime::{
     config::{Section, Value},
     file,
 };
-use ziggurat_state::StateDatabase;
+use ziggurat_state::StateSettings;
 
 use crate::configuration::{Configuration, ServerSettings, TestSettings, TokenRules};
 
@@ -35,7 +35,10 @@ pub(super) fn configuration(file: &Section<'_>) -> Configuration {
             let key = file.key("data_dir").flag("data-dir");
             Places::of(file.sources(), key.path(), "platform").data_folder(&key, STORE)
         },
-        state: state(&file.section("state")),
+        state: {
+            let section = file.section("state");
+            StateSettings::read(&section, state_url(&section))
+        },
         tokens: tokens(&file.section("tokens")),
         attempts: attempts(&file.section("rate_limit")),
         max_body_bytes: limits
@@ -138,7 +141,7 @@ fn tls(tls: &Section<'_>) -> Option<TlsFiles> {
 }
 
 /// Takes the URL from the environment, else from `url_file`, else from `url`.
-fn state(state: &Section<'_>) -> Option<Secret> {
+fn state_url(state: &Section<'_>) -> Option<Secret> {
     const MAX_URL: u64 = 4096;
     let (key, file) = (state.key("url"), state.key("url_file"));
     let url = match (state.variable("ZIGGURAT_PLATFORM_STATE_URL"), file.path()) {
@@ -152,13 +155,7 @@ fn state(state: &Section<'_>) -> Option<Secret> {
         },
         (None, None) => key.secret()?,
     };
-    if url.is_empty() {
-        return None;
-    }
-    if let Err(error) = StateDatabase::describe(url.expose(), |_| Ok(())) {
-        key.problem(error);
-    }
-    Some(url)
+    Some(url).filter(|url| !url.is_empty())
 }
 
 fn tokens(tokens: &Section<'_>) -> TokenRules {

@@ -60,6 +60,42 @@ fn accounts_are_stored_in_a_database() {
 }
 
 #[test]
+fn the_database_is_reached_by_a_service_and_by_programs() {
+    let postgres = Postgres::new();
+    let [(_, host), (_, port), (_, name), (_, user), (_, password)] = postgres.environment();
+    let mut home = Home::new();
+    let service = format!("[state]\nhost={host}\nport={port}\ndbname={name}\nuser={user}\n");
+    home.replace(&home.file("services"), &service);
+    home.replace(&home.file("secret"), &password);
+    let services = home.file("services").display().to_string();
+    home.set("PGSERVICEFILE", services);
+    home.set("ACCOUNTS", &*password);
+    let secret = home.file("secret").display().to_string();
+    home.configure(&format!(
+        "state: {{service: state, password_command: [cat, {secret}], password_lifetime: 1m}}\n"
+    ));
+    uses_all_of_it(&home);
+    let kept = "SELECT count(*) FROM ziggurat.platform_clients";
+    assert_eq!(postgres.count(kept), 1);
+    home.configure(&format!(
+        "state: {{url: 'postgres://{user}@{host}:{port}/{name}', password_env: ACCOUNTS}}\n"
+    ));
+    assert_eq!(home.ran(&["tenant", "list"]).code, Some(0));
+    for (key, expected) in [
+        ("password_env: NONE", "the variable NONE is not set"),
+        (
+            "connect_command: [/bin/sh, -c, 'exit 7']",
+            "connect_command of 'state' did not connect: exit status 7",
+        ),
+    ] {
+        home.configure(&format!("state: {{service: state, {key}}}\n"));
+        let ran = home.ran(&["tenant", "list"]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains(expected), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_change_at_one_of_two_services_holds_at_the_other() {
     let postgres = Postgres::new();
     let home = with_postgres(&postgres);

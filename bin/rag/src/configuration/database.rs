@@ -5,8 +5,10 @@ use std::{error::Error, fmt::Write as _, iter, net::Ipv6Addr, sync::Arc, time::D
 use thiserror::Error;
 use ziggurat_postgres::{
     database::{
-        ConnectKeys, Database, Host, InvalidDatabase, Password, Pooler, Settings, SslMode,
+        ConnectKeys, Database, Host, InvalidDatabase, Parameters, Password, Pooler, Settings,
         TargetSessionAttrs,
+        parameters::{VARIABLES, refused},
+        service_file,
     },
     url::InvalidUrl,
 };
@@ -19,15 +21,6 @@ use ziggurat_runtime::{
 const SSL_MODES: &str = "must be one of: disable, allow, prefer, require, verify-ca, verify-full";
 
 const POOLERS: &str = "must be one of: detect, session, transaction";
-
-/// The servers of a database, and the kind of server to use.
-#[derive(Debug)]
-struct Servers {
-    hosts: Vec<Host>,
-    /// True if the key `hosts` was used, even with one entry.
-    are_listed: bool,
-    target: TargetSessionAttrs,
-}
 
 /// Default limit on the connections to a database, shared by all pipelines with these settings.
 const MAX_CONNECTIONS: u32 = 10;
@@ -62,10 +55,15 @@ pub(crate) enum InvalidAddress {
 /// Time limit of a statement that writes documents: an index of vectors takes its time.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Reads the section, and the files it names.
-pub(super) fn read(file: &Section<'_>, purpose: Purpose) -> Option<Arc<Database>> {
+/// Reads the section, and the files it names. The variables of libpq are for one database.
+pub(super) fn read(
+    file: &Section<'_>,
+    purpose: Purpose,
+    has_variables: bool,
+) -> Option<Arc<Database>> {
     let connect = ConnectKeys::read(file);
-    let mut settings = settings(file, servers(file, purpose)?, purpose, &connect);
+    let served = served(file, purpose, has_variables)?;
+    let mut settings = settings(file, served, &connect);
     // The missing keys are already reported.
     let is_whole = !settings.user.is_empty()
         && !settings.database.is_empty()
@@ -108,69 +106,122 @@ pub(crate) fn of_address(url: &str) -> Result<[Arc<Database>; 2], InvalidAddress
     ])
 }
 
+/// Returns the defaults, and over them the values of variables, of the service and of the hosts.
+fn served(file: &Section<'_>, purpose: Purpose, has_variables: bool) -> Option<Settings> {
+    let default = Settings::default();
+    let mut settings = Settings {
+        host: String::new(),
+        port: DEFAULT_PORT,
+        database: String::new(),
+        application_name: APPLICATION.to_owned(),
+        connect_timeout: DEFAULT_TIMEOUT,
+        lease_timeout: DEFAULT_TIMEOUT,
+        query_timeout: match purpose {
+            Purpose::Questions => default.query_timeout,
+            Purpose::Documents => WRITE_TIMEOUT,
+        },
+        ..default
+    };
+    let mut parameters = parameters(file, has_variables)?;
+    let listed = hosts(file, &mut parameters)?;
+    if let Err(error) = settings.take_parameters(&parameters) {
+        file.problem(error);
+        return None;
+    }
+    if !listed.is_empty() {
+        settings.hosts = listed;
+    }
+    let are_listed = !settings.hosts.is_empty();
+    let target = target_attrs(&file.key("target_session_attrs"), are_listed);
+    let served = parameters.contains_key("target_session_attrs");
+    let served = served.then_some(settings.target_session_attrs);
+    let usual = usual_target(are_listed, purpose);
+    settings.target_session_attrs = target.or(served).unwrap_or(usual);
+    Some(settings)
+}
+
+/// Returns the values of the service that the entry names, then of the variables.
+fn parameters(file: &Section<'_>, has_variables: bool) -> Option<Parameters> {
+    let environment = file.environment();
+    let variable = |name: &str| environment.get(name).filter(|_| has_variables);
+    let key = file.key("service");
+    let name = key.text().or(variable("PGSERVICE").map(str::to_owned));
+    let read = name.map(|name| service_file::read(&name, environment));
+    let mut parameters = match read.transpose() {
+        Ok(parameters) => parameters.unwrap_or_default(),
+        Err(error) => {
+            key.problem(error);
+            return None;
+        }
+    };
+    for (name, parameter) in VARIABLES {
+        if let Some(value) = variable(name) {
+            parameters.entry(parameter).or_insert(value.into());
+        }
+    }
+    if has_variables {
+        for name in refused(environment) {
+            file.complain(format_args!("{name} is not supported"));
+        }
+    }
+    Some(parameters)
+}
+
+/// Returns the hosts of the list, which replace all others, or sets the parameters of the one host.
 /// Returns `None` if both `host` and `hosts` are set.
-fn servers(file: &Section<'_>, purpose: Purpose) -> Option<Servers> {
+fn hosts(file: &Section<'_>, parameters: &mut Parameters) -> Option<Vec<Host>> {
     let listed = file.key("hosts").list().unwrap_or_default();
-    let are_listed = !listed.is_empty();
-    let host = file.key("host").text();
-    if are_listed && host.is_some() {
+    let host = file.key("host");
+    let is_named = host.text().is_some();
+    if !listed.is_empty() && is_named {
         file.problem("cannot specify both 'hosts' and 'host'; use one or the other");
         return None;
     }
-    let port = |file: &Section<'_>| file.key("port").whole(1..=65535).unwrap_or(DEFAULT_PORT);
+    let port = |file: &Section<'_>| file.key("port").whole::<u16>(1..=65535);
     let own_port = port(file);
-    let hosts = if are_listed {
-        let listed = listed.into_iter().map(Value::into_section);
-        let listed = listed.map(|file| Host::new(host_name(&file.key("host")), port(&file)));
-        listed.collect()
-    } else {
-        vec![Host::new(host_name(&file.key("host")), own_port)]
-    };
-    Some(Servers {
-        target: target_attrs(&file.key("target_session_attrs"), are_listed, purpose),
-        hosts,
-        are_listed,
-    })
+    if listed.is_empty() {
+        let is_served = parameters.contains_key("host") || parameters.contains_key("hostaddr");
+        if is_named || !is_served {
+            parameters.insert("host", host_name(&host).into());
+        }
+        if let Some(port) = own_port {
+            parameters.insert("port", port.to_string().into());
+        }
+        return Some(Vec::new());
+    }
+    parameters.retain(|key, _| !["host", "hostaddr", "port"].contains(key));
+    let listed = listed.into_iter().map(Value::into_section);
+    let listed = listed.map(|file| {
+        Host::new(
+            host_name(&file.key("host")),
+            port(&file).unwrap_or(DEFAULT_PORT),
+        )
+    });
+    Some(listed.collect())
 }
 
-fn settings(
-    file: &Section<'_>,
-    servers: Servers,
-    purpose: Purpose,
-    connect: &ConnectKeys,
-) -> Settings {
-    let default = Settings::default();
-    let usual_timeout = match purpose {
-        Purpose::Questions => default.query_timeout,
-        Purpose::Documents => WRITE_TIMEOUT,
-    };
-    let database = required(file, "database", &[]);
+/// Reads the other keys over the values of the service and the variables.
+fn settings(file: &Section<'_>, served: Settings, connect: &ConnectKeys) -> Settings {
+    let database = required(file, "database", &served.database, &[]);
     let connections = file.key("max_connections").whole(1..=1000);
     let connections = connections.unwrap_or(MAX_CONNECTIONS);
-    let first = servers.hosts.first().cloned();
-    let first = first.unwrap_or_else(|| Host::new("", DEFAULT_PORT));
+    let time = |key: &str, served| file.key(key).some_time().unwrap_or(served);
     Settings {
-        host: first.name,
-        port: first.port,
-        hosts: if servers.are_listed {
-            servers.hosts
-        } else {
-            Vec::new()
-        },
-        target_session_attrs: servers.target,
         name: database.clone(),
         database,
-        user: required(file, "username", &["PGUSER", "USER"]),
-        password: password(file, connect),
+        user: required(file, "username", &served.user, &["PGUSER", "USER"]),
+        password: password(file, connect, &served.password),
         ssl_mode: file
             .key("ssl_mode")
             .parsed(|text| text.parse().map_err(|_| SSL_MODES))
-            .unwrap_or(SslMode::Prefer),
-        require_auth: file.key("require_auth").parsed(str::parse),
-        ssl_cert: file.key("ssl_cert").path(),
-        ssl_key: file.key("ssl_key").path(),
-        ssl_root_cert: file.key("ssl_root_ca").path(),
-        application_name: APPLICATION.to_owned(),
+            .unwrap_or(served.ssl_mode),
+        require_auth: file
+            .key("require_auth")
+            .parsed(str::parse)
+            .or(served.require_auth),
+        ssl_cert: file.key("ssl_cert").path().or(served.ssl_cert),
+        ssl_key: file.key("ssl_key").path().or(served.ssl_key),
+        ssl_root_cert: file.key("ssl_root_ca").path().or(served.ssl_root_cert),
         pooler: file
             .key("pooler")
             .parsed(|text| text.parse().map_err(|_| POOLERS))
@@ -178,19 +229,13 @@ fn settings(
         max_connections: connections,
         // Each description has one pool.
         max_total_connections: connections,
-        connect_timeout: file
-            .key("connect_timeout")
-            .some_time()
-            .unwrap_or(DEFAULT_TIMEOUT),
-        lease_timeout: file
-            .key("acquire_timeout")
-            .some_time()
-            .unwrap_or(DEFAULT_TIMEOUT),
+        connect_timeout: time("connect_timeout", served.connect_timeout),
+        lease_timeout: time("acquire_timeout", served.lease_timeout),
         query_timeout: file
             .key("statement_timeout")
             .time()
-            .unwrap_or(usual_timeout),
-        ..default
+            .unwrap_or(served.query_timeout),
+        ..served
     }
 }
 
@@ -222,13 +267,16 @@ fn host_name(value: &Value<'_>) -> String {
     }
 }
 
-fn target_attrs(value: &Value<'_>, are_listed: bool, purpose: Purpose) -> TargetSessionAttrs {
-    let usual = match purpose {
+fn usual_target(are_listed: bool, purpose: Purpose) -> TargetSessionAttrs {
+    match purpose {
         Purpose::Questions if are_listed => TargetSessionAttrs::PreferStandby,
         Purpose::Documents if are_listed => TargetSessionAttrs::ReadWrite,
         _ => TargetSessionAttrs::Any,
-    };
-    let target = value.parsed(|text| {
+    }
+}
+
+fn target_attrs(value: &Value<'_>, are_listed: bool) -> Option<TargetSessionAttrs> {
+    value.parsed(|text| {
         if !are_listed {
             return Err("only supported with multi-host 'hosts' configuration");
         }
@@ -236,19 +284,19 @@ fn target_attrs(value: &Value<'_>, are_listed: bool, purpose: Purpose) -> Target
         target.map_err(
             |_| "must be one of: any, read-write, read-only, primary, standby, prefer-standby",
         )
-    });
-    target.unwrap_or(usual)
+    })
 }
 
-/// Returns the value or the first of these variables; empty if none is set.
-fn required(file: &Section<'_>, key: &str, variables: &[&str]) -> String {
+/// Returns the value, the one of the service, or the first of these variables; empty if none is set.
+fn required(file: &Section<'_>, key: &str, served: &str, variables: &[&str]) -> String {
     let (value, environment) = (file.key(key), file.environment());
-    let variable = || variables.iter().find_map(|name| environment.get(name));
+    let served = Some(served).filter(|served| !served.is_empty());
+    let other = served.or_else(|| variables.iter().find_map(|name| environment.get(name)));
     let text = value.text();
-    value.required(text.or_else(|| variable().map(str::to_owned)))
+    value.required(text.or_else(|| other.map(str::to_owned)))
 }
 
-fn password(file: &Section<'_>, connect: &ConnectKeys) -> Password {
+fn password(file: &Section<'_>, connect: &ConnectKeys, served: &Password) -> Password {
     let environment = file.environment();
     let variable = || environment.get("PGPASSWORD").map(Secret::from);
     let given = file.key("password").secret();
@@ -256,6 +304,9 @@ fn password(file: &Section<'_>, connect: &ConnectKeys) -> Password {
         return given.map_or(Password::PasswordFile, |password| {
             Password::Given(password.into())
         });
+    }
+    if given.is_none() && matches!(served, Password::Given(_)) {
+        return served.clone();
     }
     if let Some(password) = given.or_else(variable) {
         return Password::Given(password.into());

@@ -61,7 +61,7 @@ impl Ingest {
             section.problem("required: documents are written by a role of its own");
             return None;
         }
-        let database = database::read(&section, Purpose::Documents)?;
+        let database = database::read(&section, Purpose::Documents, false)?;
         table.map(|_| Self {
             database,
             settings,

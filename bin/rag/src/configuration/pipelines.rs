@@ -97,8 +97,9 @@ pub(super) fn read(list: &Value<'_>, defaults: &Defaults) -> Vec<Pipeline> {
 impl Pipeline {
     /// Returns `None` after a problem was added.
     fn read(file: &Section<'_>, defaults: &Defaults, names: &mut BTreeSet<String>) -> Option<Self> {
+        let is_first = names.is_empty();
         let name = name(&file.key("name"), names);
-        let database = database::read(&file.section("database"), Purpose::Questions);
+        let database = database::read(&file.section("database"), Purpose::Questions, is_first);
         let (tables, synced) = tables(&file.key("tables"));
         let reader = database.as_ref().map(|database| &*database.settings().user);
         let section = file.section("ingest");

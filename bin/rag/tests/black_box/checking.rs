@@ -1,6 +1,7 @@
 //! Problems of a configuration, and missing keys of providers.
 
 mod doctor;
+mod reaching;
 
 use ziggurat_black_box::Postgres;
 

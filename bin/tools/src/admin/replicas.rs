@@ -6,16 +6,16 @@ use tokio::{
     task::JoinSet,
 };
 use ziggurat_postgres::pool::Pools;
-use ziggurat_state::{Conversations, Shared, StateDatabase, StoreError};
+use ziggurat_state::{Conversations, Shared, StateDatabase, StateSettings, StoreError};
 
-use crate::{admin::AdminContext, configuration::State};
+use crate::admin::AdminContext;
 
 /// Does something with the state that replicas share.
 ///
 /// # Errors
 /// Fails if the database cannot be used.
 pub(super) fn with_shared<T>(
-    state: &State,
+    state: &StateSettings,
     work: impl AsyncFnOnce(&Shared) -> Result<T, StoreError>,
 ) -> anyhow::Result<T> {
     with_database(state, async |database| {
@@ -50,16 +50,16 @@ pub(super) fn delete_state(account: &str, admin_context: &AdminContext<'_>) -> a
 }
 
 fn with_database<T>(
-    state: &State,
+    state: &StateSettings,
     work: impl AsyncFnOnce(StateDatabase) -> Result<T, StoreError>,
 ) -> anyhow::Result<T> {
-    let database = state.database().context("state.url")?;
+    let database = state.database().context(state.key())?;
     runtime()?.block_on(async {
         let (pools, reaper) = Pools::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(reaper.run());
         let done = work(StateDatabase::new(&pools, database)).await;
-        done.context("state.url")
+        done.context(state.key())
     })
 }
 

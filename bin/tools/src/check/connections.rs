@@ -47,7 +47,7 @@ pub(super) async fn problems(configuration: &Configuration, pools: &Pools) -> Ve
     if let Some(state) = configuration.state.clone() {
         let pools = pools.clone();
         // Not through the store, which would create or migrate its tables.
-        attempts.add("state.url".to_owned(), async move {
+        attempts.add(state.key().to_owned(), async move {
             let pool = pools.pool("state", &Arc::new(state.database()?));
             let lease = pool.lease().await;
             lease.map(drop).map_err(|error| anyhow!(error.cause()))

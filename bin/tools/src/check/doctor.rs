@@ -113,7 +113,10 @@ async fn connect(configured: &Configuration, options: &Options) -> Vec<Finding> 
     if let Some(state) = &configured.state {
         findings.extend(match state.database() {
             Ok(database) => database::reach("state", &pools, &Arc::new(database), timeout).await,
-            Err(error) => vec![Finding::fail("state", causes(&error), "correct state.url")],
+            Err(error) => {
+                let fix = format!("correct {}", state.key());
+                vec![Finding::fail("state", causes(&error), fix)]
+            }
         });
     }
     findings.extend(models(configured, &others));

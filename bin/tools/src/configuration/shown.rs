@@ -15,6 +15,7 @@ use ziggurat_console::PublicUrl;
 use ziggurat_http::TlsFiles;
 use ziggurat_llm::Provider::{Anthropic, Gemini, Ollama, OpenAi, Voyage};
 use ziggurat_runtime::{Secret, config::Sources, redact::Redactor};
+use ziggurat_state::StateSettings;
 use ziggurat_tokens::issuer::TrustedIssuer;
 
 use crate::configuration::{Configuration, Entry, Http, SqlCommentKind};
@@ -171,7 +172,7 @@ const SECRET: &[(&str, ReadSecret)] = &[
     ("knowledgebase.embedding_voyage_api_key", |c| c.knowledgebase.vectors.access.keys.get(&Voyage)),
     ("knowledgebase.embedding_openai_api_key", |c| c.knowledgebase.vectors.access.keys.get(&OpenAi)),
     ("knowledgebase.embedding_gemini_api_key", |c| c.knowledgebase.vectors.access.keys.get(&Gemini)),
-    (STATE_URL, |c| c.state.as_ref().map(|state| &state.url)),
+    (STATE_URL, |c| c.state.as_ref().and_then(StateSettings::url)),
 ];
 
 /// Returns the keys that may be shown with their values in use, and the keys with secrets.

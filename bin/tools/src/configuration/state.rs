@@ -1,60 +1,14 @@
 //! Settings of the database in which replicas share their state.
 
-use std::path::PathBuf;
-
-use ziggurat_postgres::database::{ConnectKeys, Database};
 use ziggurat_runtime::config::Section;
-use ziggurat_state::{InvalidState, StateDatabase};
+use ziggurat_state::StateSettings;
 
-use crate::configuration::{Secret, provider};
+use crate::configuration::provider;
 
-/// Settings of the database in which replicas share their state.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct State {
-    /// Connection URL, with the password of its role.
-    pub(crate) url: Secret,
-    /// Additional certificate authorities to trust.
-    pub(crate) root_cert: Option<PathBuf>,
-    /// Client certificate.
-    pub(crate) cert: Option<PathBuf>,
-    /// Private key of the client certificate.
-    pub(crate) key: Option<PathBuf>,
-    /// Source of the password.
-    pub(crate) connect: ConnectKeys,
-}
-
-// === impl State ===
-
-impl State {
-    pub(super) fn read(file: &Section<'_>) -> Option<Self> {
-        let (root_cert, cert, key) = (
-            file.key("sslrootcert").path(),
-            file.key("sslcert").path(),
-            file.key("sslkey").path(),
-        );
-        let connect = ConnectKeys::read(file);
-        let state = Self {
-            url: provider::secret(file, "url", &["ZIGGURAT_STATE_URL"])?,
-            root_cert,
-            cert,
-            key,
-            connect,
-        };
-        if let Err(error) = state.database() {
-            file.key("url").problem(error);
-        }
-        Some(state)
-    }
-
-    /// Returns the connection settings. Reads the named files.
-    pub(crate) fn database(&self) -> Result<Database, InvalidState> {
-        StateDatabase::describe(self.url.expose(), |settings| {
-            settings.ssl_root_cert.clone_from(&self.root_cert);
-            settings.ssl_cert.clone_from(&self.cert);
-            settings.ssl_key.clone_from(&self.key);
-            self.connect.apply(settings)
-        })
-    }
+/// Reads the section, and the variable with the URL.
+pub(super) fn read(file: &Section<'_>) -> Option<StateSettings> {
+    let url = provider::secret(file, "url", &["ZIGGURAT_STATE_URL"]);
+    StateSettings::read(file, url)
 }
 
 #[cfg(test)]
@@ -67,7 +21,7 @@ mod tests {
 
     fn url(case: &Case) -> Option<String> {
         let state = case.configuration().state;
-        state.map(|state| state.url.expose().to_owned())
+        Some(state?.url()?.expose().to_owned())
     }
 
     #[test]

@@ -44,6 +44,40 @@ fn a_program_prints_the_password_and_no_log_at_any_level_has_it() {
 }
 
 #[test]
+fn the_state_of_replicas_is_reached_by_a_service_and_by_programs() {
+    let postgres = Postgres::new();
+    let mut home = Home::with(&postgres);
+    let [(_, host), (_, port), (_, name), (_, user), (_, password)] = postgres.environment();
+    let service = format!("[state]\nhost={host}\nport={port}\ndbname={name}\nuser={user}\n");
+    fs::write(home.file("services"), service).expect("written");
+    fs::write(home.file("secret"), password).expect("written");
+    let services = home.file("services").display().to_string();
+    home.set("PGSERVICEFILE", services);
+    let secret = home.file("secret").display().to_string();
+    for (keys, code, expected) in [
+        (format!("password_command: [cat, {secret}]"), 0, ""),
+        (
+            "password_command: [/bin/sh, -c, 'exit 3']".to_owned(),
+            1,
+            "state.service: password_command of 'state' failed: exit status 3\n",
+        ),
+        (
+            "connect_command: [/bin/sh, -c, 'exit 7']".to_owned(),
+            1,
+            "state.service: connect_command of 'state' did not connect: exit status 7\n",
+        ),
+    ] {
+        let entry = postgres.entry("main");
+        home.configure(&format!(
+            "databases:\n{entry}\nstate: {{service: state, {keys}}}\n"
+        ));
+        let ran = home.ran(&["-check-config", "-connect"], "");
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert!(ran.stdout.ends_with(expected), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_check_says_how_the_program_ended() {
     let postgres = Postgres::new();
     let home = Home::new();

@@ -4,7 +4,6 @@
 //! latter is looked for in `pg_service.conf` in the folder that `PGSYSCONFDIR` names.
 
 use std::{
-    collections::BTreeMap,
     fs::File,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -12,6 +11,8 @@ use std::{
 
 use thiserror::Error;
 use ziggurat_runtime::Environment;
+
+use crate::database::Parameters;
 
 /// Maximum number of bytes read from a file.
 const MAX_FILE: u64 = 1 << 20;
@@ -101,10 +102,7 @@ enum BadLine {
 ///
 /// # Errors
 /// Fails if no file has the service, or if it has a parameter that is not known.
-pub fn read(
-    service: &str,
-    environment: &Environment,
-) -> Result<BTreeMap<&'static str, String>, InvalidService> {
+pub fn read(service: &str, environment: &Environment) -> Result<Parameters, InvalidService> {
     let mut last = None;
     for path in paths(environment) {
         if let Some(found) = find(&text(&path)?, service, &path)? {
@@ -140,12 +138,8 @@ fn text(path: &Path) -> Result<String, InvalidService> {
 }
 
 /// Reads the group of a service, or returns `None` without one.
-fn find(
-    text: &str,
-    service: &str,
-    path: &Path,
-) -> Result<Option<BTreeMap<&'static str, String>>, InvalidService> {
-    let mut found: Option<BTreeMap<_, _>> = None;
+fn find(text: &str, service: &str, path: &Path) -> Result<Option<Parameters>, InvalidService> {
+    let mut found: Option<Parameters> = None;
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
         if let Some(name) = line.strip_prefix('[') {
@@ -155,7 +149,7 @@ fn find(
             let is_it = name
                 .split_once(']')
                 .is_some_and(|(name, _)| name == service);
-            found = is_it.then(BTreeMap::new);
+            found = is_it.then(Parameters::new);
         } else if let Some(values) = &mut found
             && !line.is_empty()
             && !line.starts_with('#')
@@ -166,7 +160,7 @@ fn find(
                 problem: problem.to_string(),
             })?;
             if let Some((key, value)) = parameter {
-                values.entry(key).or_insert_with(|| value.to_owned());
+                values.entry(key).or_insert_with(|| value.into());
             }
         }
     }
@@ -200,7 +194,7 @@ mod tests {
             .expect("there");
         let found: Vec<_> = found
             .iter()
-            .map(|(key, value)| format!("{key}={value}"))
+            .map(|(key, value)| format!("{key}={}", value.expose()))
             .collect();
         assert_eq!(found, ["host=db", "options=-c a=b", "port=1"]);
         assert!(find(text, "sho", Path::new("f")).expect("good").is_none());
@@ -244,7 +238,7 @@ mod tests {
             let variables = variables.iter().map(|(name, value)| (name, value));
             let found = read(service, &Environment::new(variables));
             found
-                .map(|found| found["host"].clone())
+                .map(|found| found["host"].expose().to_owned())
                 .map_err(|error| error.to_string())
         };
         assert_eq!(host(&[&home, &system], "a").as_deref(), Ok("own"));

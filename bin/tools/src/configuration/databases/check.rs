@@ -1,9 +1,9 @@
 //! Conversion of a database entry to connection settings.
 
-use std::{fmt::Display, net::IpAddr, str::FromStr};
+use std::{fmt::Display, str::FromStr};
 
 use anyhow::{Context as _, anyhow, bail};
-use ziggurat_postgres::database::{Database, Host, HostOrder, Settings, SslMode};
+use ziggurat_postgres::database::{Database, Host, HostOrder, Settings, SslMode, parameters};
 use ziggurat_runtime::{ConfigSources, duration};
 
 use crate::configuration::databases::{entry::Entry, raw::RawDatabase};
@@ -112,50 +112,15 @@ impl RawDatabase {
                 let hosts = hosts.map(|(host, own)| Host::new(host, own.unwrap_or(port)));
                 hosts.collect()
             }
-            _ => return self.libpq_hosts(port),
+            _ => {
+                let texts = ["host", "hostaddr", "port"].map(|key| self.text(key));
+                return Ok(parameters::hosts(texts, port)?);
+            }
         };
         if !hosts.is_empty() && self.text("host").is_some() {
             bail!("hosts and host exclude each other");
         }
         Ok(hosts)
-    }
-
-    /// Returns the hosts of texts with commas, or of addresses in place of names, as in libpq.
-    fn libpq_hosts(&self, port: u16) -> anyhow::Result<Vec<Host>> {
-        let list = |key| match self.text(key) {
-            Some(text) => text.split(',').map(str::trim).collect(),
-            None => Vec::new(),
-        };
-        let [names, addresses, ports] = ["host", "hostaddr", "port"].map(list);
-        if addresses.is_empty() && names.len() < 2 && ports.len() < 2 {
-            return Ok(Vec::new());
-        }
-        let count = addresses.len().max(names.len()).max(1);
-        for (key, given) in [("host", &names), ("hostaddr", &addresses), ("port", &ports)] {
-            let fits =
-                given.is_empty() || given.len() == count || key == "port" && given.len() == 1;
-            if !fits {
-                bail!("{key} has {} values for {count} hosts", given.len());
-            }
-        }
-        let host = |at: usize| {
-            let address = addresses.get(at).map(|text| text.parse::<IpAddr>());
-            let address = address
-                .transpose()
-                .map_err(|_| setting("hostaddr", &"must be an address"))?;
-            let name = names.get(at).copied().filter(|name| !name.is_empty());
-            let name = name.or(addresses.get(at).copied()).unwrap_or("localhost");
-            let own = ports
-                .get(at)
-                .or(ports.first())
-                .filter(|port| !port.is_empty());
-            let own = own.map(|port| port.parse::<u16>()).transpose();
-            let own = own.map_err(|_| setting("port", &"must be a number"))?;
-            let mut host = Host::new(name, own.unwrap_or(port));
-            host.address = address;
-            Ok(host)
-        };
-        (0..count).map(host).collect()
     }
 
     fn host_order(&self) -> anyhow::Result<HostOrder> {

@@ -1,49 +1,40 @@
 //! Variables and services of libpq, which provide what an entry leaves out.
 
-use ziggurat_postgres::database::service_file::{self, InvalidService};
+use ziggurat_postgres::database::{
+    parameters::{self, VARIABLES},
+    service_file::{self, InvalidService},
+};
 use ziggurat_runtime::config::{Section, Source};
 
 use crate::configuration::databases::raw::RawDatabase;
-
-/// Variables that set a key, and the value of the key that a variable replaces, also if it is
-/// written.
-pub(super) const VARIABLES: [(&str, &str, &str); 15] = [
-    ("PGHOST", "host", "localhost"),
-    ("PGHOSTADDR", "hostaddr", ""),
-    ("PGPORT", "port", "5432"),
-    ("PGDATABASE", "database", "postgres"),
-    ("PGUSER", "user", ""),
-    ("PGSSLMODE", "sslmode", "prefer"),
-    ("PGSSLROOTCERT", "sslrootcert", ""),
-    ("PGSSLCERT", "sslcert", ""),
-    ("PGSSLKEY", "sslkey", ""),
-    ("PGSSLMINPROTOCOLVERSION", "ssl_min_protocol_version", ""),
-    ("PGCONNECT_TIMEOUT", "connect_timeout", ""),
-    ("PGTARGETSESSIONATTRS", "target_session_attrs", ""),
-    ("PGAPPNAME", "application_name", ""),
-    ("PGOPTIONS", "options", ""),
-    ("PGLOADBALANCEHOSTS", "load_balance_hosts", ""),
-];
-
-/// Variables that are refused, since ignoring them weakens a connection; some only with one value.
-pub(super) const REFUSED: [(&str, Option<&str>); 5] = [
-    ("PGREQUIREAUTH", None),
-    ("PGCHANNELBINDING", Some("require")),
-    ("PGGSSENCMODE", Some("require")),
-    ("PGSSLCRL", None),
-    ("PGSSLCRLDIR", None),
-];
 
 /// Keys of an address, which a list of hosts replaces.
 const ADDRESS: [&str; 3] = ["host", "hostaddr", "port"];
 
 /// Reports variables that are refused.
 pub(super) fn refuse(nothing: &Section<'_>) {
-    for (name, refused) in REFUSED {
-        let value = nothing.variable(name);
-        if value.is_some_and(|value| refused.is_none_or(|refused| value == refused)) {
-            nothing.complain(format_args!("{name} is not supported"));
-        }
+    for name in parameters::refused(nothing.environment()) {
+        nothing.complain(format_args!("{name} is not supported"));
+    }
+}
+
+/// Returns the key of a parameter.
+pub(super) fn key(parameter: &'static str) -> &'static str {
+    if parameter == "dbname" {
+        "database"
+    } else {
+        parameter
+    }
+}
+
+/// Returns the value of a key that a variable replaces, also if it is written.
+fn default(key: &str) -> &'static str {
+    match key {
+        "host" => "localhost",
+        "port" => "5432",
+        "database" => "postgres",
+        "sslmode" => "prefer",
+        _ => "",
     }
 }
 
@@ -63,12 +54,12 @@ impl RawDatabase {
         let values = service_file::read(service, nothing.environment())?;
         let has_hosts = self.has_hosts();
         for (name, value) in values {
-            let key = if name == "dbname" { "database" } else { name };
+            let key = key(name);
             let is_set = self.text(key).is_some()
                 || (has_hosts && ADDRESS.contains(&key))
                 || (key == "password" && self.connect.has_password());
             if !is_set {
-                self.set(key, converted(key, &value));
+                self.set(key, converted(key, value.expose()));
                 self.served.insert(key);
                 nothing.took(key, Source::File);
             }
@@ -78,16 +69,17 @@ impl RawDatabase {
 
     /// Fills the gaps of an entry from the variables.
     pub(super) fn fill_defaults(&mut self, nothing: &Section<'_>) {
-        for (variable, key, default) in VARIABLES {
-            self.fill_variable(variable, key, default, nothing);
+        for (variable, parameter) in VARIABLES {
+            let key = key(parameter);
+            self.fill_variable(variable, key, default(key), nothing);
         }
     }
 
     /// Fills the gaps of a connection URL from the variables, then with the name of the operating
     /// system's user, which is also the default name of the database.
     pub(super) fn fill_url(&mut self, nothing: &Section<'_>) {
-        for (variable, key, _) in VARIABLES {
-            self.fill_variable(variable, key, "", nothing);
+        for (variable, parameter) in VARIABLES {
+            self.fill_variable(variable, key(parameter), "", nothing);
         }
         self.fill_variable("USER", "user", "", nothing);
         let user = self.text("user").map(str::to_owned);

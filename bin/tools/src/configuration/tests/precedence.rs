@@ -1,8 +1,9 @@
 //! Tests of the precedence of command line, environment, file and default, for each field.
 
 use ziggurat_llm::Provider::{Ollama, OpenAi};
+use ziggurat_runtime::Secret;
 
-use crate::configuration::{Configuration, Secret, fixture::Case};
+use crate::configuration::{Configuration, fixture::Case};
 
 type Show = fn(&Configuration) -> String;
 

@@ -68,6 +68,46 @@ fn the_state_of_replicas_takes_its_password_from_a_variable() {
 }
 
 #[test]
+fn the_state_of_replicas_is_reached_by_a_service() {
+    let case = Case::new();
+    let services = case.path("services");
+    std::fs::write(&services, "[state]\nhost=db.example\nuser=app\nport=5433\n").expect("written");
+    let of = |case: Case, keys: &str| {
+        let services = services.display().to_string();
+        case.file(&format!("state: {{{keys}}}"))
+            .env(&[("PGSERVICEFILE", &*services), ("PGHOST", "other")])
+    };
+    let case = of(
+        case,
+        "service: state, connect_command: [nc, '{host}', '{port}']",
+    );
+    let state = case.configuration().state.expect("a state");
+    let database = state.database().expect("valid");
+    let settings = database.settings();
+    assert_eq!(settings.all_hosts()[0].to_string(), "db.example:5433");
+    // As in libpq, the database has the name of the role.
+    assert_eq!((&*settings.user, &*settings.database), ("app", "app"));
+    assert!(settings.connect_command.is_some());
+    for (keys, expected) in [
+        (
+            "service: state, url: 'postgres://a@b/c'",
+            "state.service: url and service exclude",
+        ),
+        (
+            "service: none",
+            "services: the service 'none' is not defined",
+        ),
+        (
+            "service: state, password_command: [get]",
+            "state.service: database 'state': password_command needs sslmode require",
+        ),
+    ] {
+        let error = of(Case::new(), keys).error();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn a_password_comes_from_a_program_that_the_file_names() {
     let case = Case::new().file(
         "databases: [{name: a, user: u, password_command: [get, swordfish], password_lifetime: 15m}]",

@@ -17,11 +17,14 @@ use tokio::{
     time,
 };
 use ziggurat_postgres::{
-    database::{Database, MinTls},
+    database::{
+        Database, MinTls,
+        parameters::{REFUSED, VARIABLES},
+    },
     pool::Pools,
 };
 
-use super::super::libpq::{REFUSED, VARIABLES};
+use super::super::libpq::key;
 use crate::configuration::fixture::Case;
 
 const MANUAL: &str = include_str!("../../../../../../docs/src/databases.md");
@@ -81,7 +84,8 @@ fn each_variable_that_counts_changes_the_first_database_alone() {
         [0, 1].map(|at| format!("{:?}", databases[at].database))
     };
     let [before, second] = shown(&[]);
-    for (name, key, _) in VARIABLES {
+    for (name, parameter) in VARIABLES {
+        let key = key(parameter);
         let value = match key {
             "hostaddr" => "127.0.0.9",
             "port" => "99",
