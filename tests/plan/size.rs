@@ -11,11 +11,13 @@ const MAX_LINES_OF_A_LAYER: usize = 5_000;
 const MAX_FILES_OF_A_FOLDER: usize = 20;
 
 /// The larger folders, in which all files are equals, so a reader goes straight to one of them.
-const FOLDERS_OF_EQUALS: [&str; 2] = [
+const FOLDERS_OF_EQUALS: [&str; 3] = [
     // Each file tests one subject of the server from outside.
     "bin/tools/tests/black_box",
     // Each file is one published layer.
     "layers/src",
+    // Each file is one fuzz target.
+    "tests/fuzz/targets",
 ];
 
 #[test]
