@@ -42,7 +42,7 @@ fn find(text: &str) -> Vec<(usize, usize, Variable)> {
             break;
         };
         let (name, default) = match inner[..end].split_once(':') {
-            Some((name, default)) => (name, Some(default.trim_start_matches('-').to_owned())),
+            Some((name, default)) => (name, Some(default.to_owned())),
             None => (&inner[..end], None),
         };
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -140,6 +140,7 @@ mod tests {
         for (written, expected) in [
             ("db-${HOST}.x", text("db-db.x")),
             ("plain $HOST ${", text("plain $HOST ${")),
+            ("${STEP:-5}", Filled::Default("-5".into(), "STEP".into())),
             ("${HOST:}", Filled::Default(String::new(), "HOST".into())),
             (
                 "${PORT:5432}/${HOST}",
