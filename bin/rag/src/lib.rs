@@ -130,7 +130,7 @@ fn serve_stdio(config: Option<&Path>, options: StdioOptions) -> anyhow::Result<(
     let loaded = if options.folders.is_empty() {
         load(config, &sources)
     } else {
-        folder::configuration(&options, &sources)
+        folder::configuration(&options.folders, options.model.as_deref(), &sources)
     };
     let loaded = start_log(loaded, &sources, &secrets, true)?;
     commands::in_runtime(stdio::serve(loaded, sources, secrets, options.folders))

@@ -127,8 +127,7 @@ impl Calls {
     }
 
     /// Returns whether statements have comments.
-    #[must_use]
-    pub fn has_comments(&self) -> bool {
+    pub(crate) fn has_comments(&self) -> bool {
         self.sql_comment != SqlCommentKind::Off
     }
 

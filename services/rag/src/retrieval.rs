@@ -62,6 +62,7 @@ mod operators;
 mod probe_error;
 mod random;
 mod rare_words;
+mod reading;
 mod table_search;
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,6 @@ use ziggurat_postgres::pool::Pools;
 use crate::{
     configuration::{self, ConfigSources, Configuration, Loaded},
     ingest::{self, IngestOptions},
-    serving::stdio::StdioOptions,
 };
 
 /// The variable with the database of folders.
@@ -41,7 +40,7 @@ pub(crate) fn configuration(
         bail!("{ADDRESS} is not set: it names the database that the documents are loaded into");
     };
     let [questions, documents] = configuration::of_address(address).context(ADDRESS)?;
-    let yaml = yaml(&folders, options.model.as_deref());
+    let yaml = yaml(&folders, model);
     let loaded = Configuration::of_text(&yaml.to_string(), sources);
     let mut loaded = loaded.context("failed to load configuration")?;
     for pipeline in &mut loaded.value.pipelines {

@@ -55,7 +55,7 @@ struct ReadPart {
     text: String,
     from: usize,
     total: usize,
-    /// Where the document goes on, if it does.
+    /// Position of the next part, if the document goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<usize>,
 }

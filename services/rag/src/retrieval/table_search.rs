@@ -1,7 +1,5 @@
 //! The search of one table, and the cached description of the table.
 
-mod reading;
-
 use std::{
     error::Error,
     sync::{
@@ -216,6 +214,14 @@ impl TableSearch {
         })
     }
 
+    pub(super) fn pool(&self) -> Pool {
+        self.pool.clone()
+    }
+
+    pub(super) fn place(&self) -> &SearchTable {
+        &self.place
+    }
+
     /// Returns the configured name.
     pub(super) fn name(&self) -> &str {
         &self.name
@@ -316,7 +322,7 @@ impl TableSearch {
     }
 
     /// Returns a search without a question.
-    fn whole<'a>(&'a self, known: &'a KnownTable, rows: u32) -> Search<'a> {
+    pub(super) fn whole<'a>(&'a self, known: &'a KnownTable, rows: u32) -> Search<'a> {
         Search {
             place: &self.place,
             shape: &known.shape,
@@ -401,7 +407,7 @@ impl TableSearch {
         Ok(known)
     }
 
-    async fn known(&self, pool: &Pool) -> Result<Arc<KnownTable>, QueryError> {
+    pub(super) async fn known(&self, pool: &Pool) -> Result<Arc<KnownTable>, QueryError> {
         // The first load is not shared: while the database is down, each waiting task would wait
         // for the failures of the others.
         let Some(known) = self.known.load_full() else {

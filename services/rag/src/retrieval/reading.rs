@@ -12,66 +12,68 @@ const MAX_PARTS: u32 = 1000;
 
 impl TableSearch {
     /// Reads random rows with a text of at least `min_chars` characters.
-    pub(in crate::retrieval) async fn random_rows(
+    pub(super) async fn random_rows(
         &self,
         rows: u32,
         min_chars: u32,
     ) -> Result<Vec<Hit>, QueryError> {
-        let known = self.known(&self.pool).await?;
+        let pool = self.pool();
+        let known = self.known(&pool).await?;
         let search = self.whole(&known, rows);
-        search.random(min_chars, &self.pool).await
+        search.random(min_chars, &pool).await
     }
 
     /// Returns whether there is a row with one of these ids, or of one of these documents.
-    pub(in crate::retrieval) async fn has_any(
+    pub(super) async fn has_any(
         &self,
         ids: &[String],
         by_document: bool,
     ) -> Result<bool, QueryError> {
-        let known = self.known(&self.pool).await?;
+        let pool = self.pool();
+        let known = self.known(&pool).await?;
         let search = self.whole(&known, 1);
-        search.has_any(ids, by_document, &self.pool).await
+        search.has_any(ids, by_document, &pool).await
     }
 
     /// Returns whether its rows have ids.
-    pub(in crate::retrieval) fn has_ids(&self) -> bool {
-        self.place.has_ids()
+    pub(super) fn has_ids(&self) -> bool {
+        self.place().has_ids()
     }
 
     /// Reads a part of the document that the row with this id belongs to.
-    pub(in crate::retrieval) async fn document(
+    pub(super) async fn document(
         &self,
         id: &str,
         from: usize,
         characters: usize,
         call: &CallContext,
     ) -> Result<Vec<DocumentPart>, QueryError> {
-        let pool = self.pool.clone().with_call(call.clone());
+        let pool = self.pool().with_call(call.clone());
         let known = self.known(&pool).await?;
         let search = self.whole(&known, MAX_PARTS);
         search.document(id, from, characters, &pool).await
     }
 
     /// Reads the ids and titles of documents behind an id.
-    pub(in crate::retrieval) async fn documents(
+    pub(super) async fn documents(
         &self,
         behind: &str,
         rows: u32,
         call: &CallContext,
     ) -> Result<Vec<(String, Option<String>)>, QueryError> {
-        let pool = self.pool.clone().with_call(call.clone());
+        let pool = self.pool().with_call(call.clone());
         let known = self.known(&pool).await?;
         self.whole(&known, rows).documents(behind, &pool).await
     }
 
     /// Reads ids that begin with a text.
-    pub(in crate::retrieval) async fn ids_from(
+    pub(super) async fn ids_from(
         &self,
         begun: &str,
         rows: u32,
         call: &CallContext,
     ) -> Result<Vec<String>, QueryError> {
-        let pool = self.pool.clone().with_call(call.clone());
+        let pool = self.pool().with_call(call.clone());
         let known = self.known(&pool).await?;
         self.whole(&known, rows).ids_from(begun, &pool).await
     }
