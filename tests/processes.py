@@ -1,6 +1,8 @@
 """Processes for the tests with external clients: a database, and servers."""
 
+import json
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -69,6 +71,36 @@ def server(program, arguments, environment, log):
     """Starts an HTTP server on a free port; returns its address."""
     command = [program, "-http", "-addr", "127.0.0.1:0", *arguments]
     with listening(command, environment, log) as (address, _):
+        yield address
+
+
+@contextmanager
+def documents(program, environment, folder):
+    """Starts the retrieval server in front of a document about ferns; returns its address."""
+    text = folder / "ferns.md"
+    text.write_text("# Ferns\n\nFerns like shade and damp soil.\n")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    place = {
+        "host": environment["PGHOST"],
+        "port": int(environment["PGPORT"]),
+        "database": environment["PGDATABASE"],
+        "username": environment["PGUSER"],
+        "password": environment["PGPASSWORD"],
+    }
+    table = {"table": "documents", "text_column": "content", "vector_column": "embedding"}
+    table |= {"id_column": "id", "title_column": "title", "url_column": "url"}
+    local = {"provider": "local"}
+    pipeline = {"name": "docs", "database": place, "tables": [table], "ingest": {"database": place}}
+    pipeline |= {"embedding_llm": local, "rag_llm": local, "allow_include_sources": True}
+    file = folder / "documents.yaml"
+    server = {"listen_address": "127.0.0.1", "port": port}
+    file.write_text(json.dumps({"server": server, "pipelines": [pipeline]}))
+    bare = {name: environment[name] for name in ["PATH", "HOME"]}
+    words = [program, "ingest", "-config", file, text]
+    subprocess.run(words, env=bare, check=True, capture_output=True, timeout=PATIENCE)
+    log = folder / "documents.log"
+    with listening([program, "-config", file], bare, log) as (address, _):
         yield address
 
 

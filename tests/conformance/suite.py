@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from processes import PATIENCE, database, running, server
+from processes import documents as retrieval
 
 HERE = Path(__file__).resolve().parent
 TARGET = Path(os.environ["CONFORMANCE_TARGET"]) / "debug"
@@ -34,6 +35,16 @@ def product(folder):
             yield f"{address}/mcp"
 
 
+@contextmanager
+def documents(folder):
+    """Starts the retrieval server in front of a database; returns its address."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    with database(TARGET / "examples/database") as variables:
+        program = TARGET / "ziggurat-rag"
+        with retrieval(program, environment | variables, folder) as address:
+            yield f"{address}/mcp"
+
+
 def examine(name, url, revision, folder):
     """Runs the requirements of a revision; returns whether the results are as expected."""
     command = ["node", os.environ["CONFORMANCE_SUITE"], "server", "--url", url]
@@ -50,7 +61,7 @@ def examine(name, url, revision, folder):
         timeout=PATIENCE,
     )
     is_content = done.returncode == 0
-    print(f"{'ok' if is_content else 'FAILED':6} {name:8} {revision}", flush=True)
+    print(f"{'ok' if is_content else 'FAILED':6} {name:9} {revision}", flush=True)
     if not is_content:
         print(done.stdout)
     return is_content
@@ -62,7 +73,7 @@ def main():
     outcomes = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for subject in [fixture, product]:
+        for subject in [fixture, product, documents]:
             with subject(folder) as url:
                 for revision in REVISIONS:
                     outcomes.append(examine(subject.__name__, url, revision, folder))

@@ -14,12 +14,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
-from processes import PATIENCE, database, listening, running, server
+from processes import PATIENCE, database, documents, listening, running, server
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = os.environ["INTEROP_PROGRAM"]
 FIXTURE = os.environ["INTEROP_FIXTURE"]
 NOTES = os.environ["INTEROP_NOTES"]
+DOCUMENTS = os.environ["INTEROP_DOCUMENTS"]
 JAVASCRIPT = Path(os.environ["INTEROP_JAVASCRIPT"])
 PYTHON_1 = os.environ["INTEROP_PYTHON_1"]
 PYTHON_2 = os.environ["INTEROP_PYTHON_2"]
@@ -43,11 +44,17 @@ databases:
 TARGETS = ["http", "token", "all", "guarded", "stdio"]
 # These, and the example server of the MCP crate.
 ALL_TARGETS = [*TARGETS, "notes"]
-# These, and the program in place of server-postgres.
-SDK_TARGETS = [*ALL_TARGETS, "drop_in"]
+# These, the program in place of server-postgres, and documents as tools.
+SDK_TARGETS = [*ALL_TARGETS, "drop_in", "documents", "folder"]
 
 # The conversations with the targets that are not the program as it is.
-CONVERSATIONS = {"notes": "notes.json", "notes_remote": "notes.json", "drop_in": "drop_in.json"}
+CONVERSATIONS = {
+    "notes": "notes.json",
+    "notes_remote": "notes.json",
+    "drop_in": "drop_in.json",
+    "documents": "documents.json",
+    "folder": "documents.json",
+}
 
 # Each client with its command and its targets.
 CLIENTS = {
@@ -57,7 +64,7 @@ CLIENTS = {
         [PYTHON_2, HERE / "responses.py"],
         [*TARGETS, "writing", "unready", "fixture"],
     ),
-    "inspector": ([sys.executable, HERE / "inspector.py"], ALL_TARGETS),
+    "inspector": ([sys.executable, HERE / "inspector.py"], [*ALL_TARGETS, "documents", "folder"]),
     "python_1": ([PYTHON_1, HERE / "python_1.py"], [*SDK_TARGETS, "remote", "notes_remote"]),
     "python_2": ([PYTHON_2, HERE / "python_2.py"], SDK_TARGETS),
     "fastmcp_4": ([FASTMCP, HERE / "fastmcp_4.py"], SDK_TARGETS),
@@ -91,6 +98,21 @@ def drop_in(environment, bare):
         "command": PROGRAM,
         "args": ["-compat", "server-postgres", url],
         "env": bare | {"PGPASSWORD": environment["PGPASSWORD"]},
+        "negotiates": True,
+    }
+
+
+def folder_target(folder, environment, bare):
+    """The retrieval server as a client starts it for a folder."""
+    texts = folder / "texts"
+    texts.mkdir()
+    (texts / "ferns.md").write_text("# Ferns\n\nFerns like shade and damp soil.\n")
+    parts = {name: quote(value, safe="") for name, value in environment.items()}
+    url = "postgresql://{PGUSER}:{PGPASSWORD}@{PGHOST}:{PGPORT}/{PGDATABASE}".format(**parts)
+    return {
+        "command": DOCUMENTS,
+        "args": ["stdio", str(texts)],
+        "env": bare | {"DATABASE_URL": url},
         "negotiates": True,
     }
 
@@ -130,6 +152,8 @@ def targets(stack, folder):
     notes = listening([NOTES, "127.0.0.1:0"], bare | {"NOTES_TOKEN": token}, folder / "notes.log")
     notes, _ = stack.enter_context(notes)
 
+    asked = stack.enter_context(documents(DOCUMENTS, environment, folder))
+
     def remote(url):
         """The configuration of a host without HTTP."""
         arguments = [str(REMOTE), url, "--transport", "http-only", "--allow-http", "--silent"]
@@ -151,6 +175,8 @@ def targets(stack, folder):
         },
         "stdio": {"command": PROGRAM, "args": files, "env": environment},
         "drop_in": drop_in(environment, bare),
+        "documents": {"url": f"{asked}/mcp", "headers": {}, "negotiates": True},
+        "folder": folder_target(folder, environment, bare),
         "writing": {"url": writing, "headers": {}, "negotiates": True, "kind": "writing"},
         "unready": {"command": PROGRAM, "args": unready, "env": bare, "kind": "unready"},
         "fixture": {

@@ -82,10 +82,10 @@ pub(crate) async fn serve(
     let web = web.with_acceptor(OptionalTls(tls));
     let web = web.with_connection_count(connection_count(&calls.metrics));
     announce(&server, &bound, listening);
-    let served = started.until(web.serve(listeners, tower, stop)).await;
+    let outcome = started.until(web.serve(listeners, tower, stop)).await;
     drop(keeping);
     started.shut_down().await;
-    served.context("cannot accept connections")
+    outcome.context("cannot accept connections")
 }
 
 // === impl Started ===

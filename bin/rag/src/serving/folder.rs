@@ -28,14 +28,11 @@ const NAME_BYTES: usize = 6;
 /// # Errors
 /// Fails if a folder does not exist, or if `DATABASE_URL` names no database.
 pub(crate) fn configuration(
-    options: &StdioOptions,
+    folders: &[PathBuf],
+    model: Option<&Path>,
     sources: &ConfigSources,
 ) -> anyhow::Result<Loaded> {
-    let folders = options
-        .folders
-        .iter()
-        .map(|path| fs::canonicalize(path).with_context(|| format!("folder {}", path.display())));
-    let folders: Vec<_> = folders.collect::<anyhow::Result<_>>()?;
+    let folders = whole(folders)?;
     let Some(address) = sources.environment.get(ADDRESS) else {
         bail!("{ADDRESS} is not set: it names the database that the documents are loaded into");
     };

@@ -106,7 +106,7 @@ pub(crate) async fn serve(
         let mut serving = pin!(stdio.serve_process(protocol.layer(tools), stop));
         if !is_loaded {
             tokio::select! {
-                served = &mut serving => return served,
+                ended = &mut serving => return ended,
                 loaded = &mut loading => if let Err(error) = loaded {
                     let error = format!("{error:#}");
                     warn!(error, "documents could not be loaded");
@@ -115,11 +115,11 @@ pub(crate) async fn serve(
         }
         serving.await
     };
-    let served = started.until(serving).await;
+    let outcome = started.until(serving).await;
     started.shut_down().await;
-    match served {
+    match outcome {
         // A client that closes the pipe ends the session, which is not an error.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        served => served.context("cannot read or write messages"),
+        outcome => outcome.context("cannot read or write messages"),
     }
 }

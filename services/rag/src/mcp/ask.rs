@@ -92,7 +92,11 @@ impl AskDocuments {
         let sources: Vec<_> = sources
             .map(|(number, source)| NumberedSource { number, source })
             .collect();
-        let list = source_list(&sources, &answer.citations, max_bytes / SOURCES_SHARE)?;
+        let list = source_list(
+            &sources,
+            answer.citations.as_deref().unwrap_or_default(),
+            max_bytes / SOURCES_SHARE,
+        )?;
         let mut text = hidden::escaped(&answer.text).into_owned();
         let room = max_bytes.saturating_sub(list.len());
         if text.len() > room {
@@ -152,14 +156,14 @@ impl ToolHandler for AskDocuments {
         let shared = &self.shared;
         let pipeline = shared.find(&self.names, arguments.pipeline.as_deref(), request.caller())?;
         let call = Call::of(&request);
-        let shares = Some(pipeline.allows_sources());
+        let has_sources = Some(pipeline.allows_sources());
         let question = QueryRequest {
             query: arguments.query,
             top_n: arguments.top_n,
             filter: arguments.filter,
             messages: arguments.messages,
-            include_sources: shares,
-            citations: shares,
+            include_sources: has_sources,
+            citations: has_sources,
             ..QueryRequest::default()
         };
         let query = shared.admit(call, &pipeline, question).await?;
@@ -193,10 +197,9 @@ fn report(progress: &Progress, step: Step) {
 /// Lists the sources that the answer cites, or all if it cites none.
 fn source_list(
     sources: &[NumberedSource],
-    citations: &Option<Vec<Citation>>,
+    cited: &[Citation],
     max_bytes: usize,
 ) -> Result<String, Error> {
-    let cited = citations.as_deref().unwrap_or_default();
     let is_shown = |source: &&NumberedSource| {
         cited.is_empty()
             || cited

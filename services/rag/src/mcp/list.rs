@@ -80,7 +80,8 @@ impl ToolHandler for ListPipelines {
         let left = lines.len() - shown;
         let mut text = texts[..shown].concat();
         if left > 0 {
-            text.push_str(&format!("{left} more do not fit here.\n"));
+            let more = format!("{left} more do not fit here.\n");
+            text.push_str(&more);
         }
         let pipelines = lines.into_iter().take(shown).collect();
         let structure = Structure::new(&Listed { pipelines }).map_err(Error::internal)?;

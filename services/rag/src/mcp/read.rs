@@ -183,13 +183,14 @@ impl ShownDocument {
         let mut text = nonce.begin() + "\n";
         nonce.write_document(&mut text, 1, &format!(" ({})", source.line()), &content);
         text.push_str(&nonce.end());
-        text.push_str(&match next {
+        let last = match next {
             _ if from >= total => format!("\nThe document has {total} characters."),
             Some(next) => {
                 format!("\nCharacters {from} to {next} of {total}. Read on with `from` {next}.")
             }
             None => format!("\nCharacters {from} to {total}, the end."),
-        });
+        };
+        text.push_str(&last);
         let part = ReadPart {
             source,
             text: nonce.fenced(&content),

@@ -133,11 +133,12 @@ impl ToolHandler for SearchDocuments {
         let shown = shown.map_err(|error| shared.failed(error.into(), &pipeline, call))?;
         let mut text = shown.text;
         if shown.left > 0 {
-            text.push_str(&format!(
+            let last = format!(
                 "\n{} more passages were found and do not fit here. Ask more precisely, or set \
                  `top_n` or `filter`.",
                 shown.left
-            ));
+            );
+            text.push_str(&last);
         }
         let structure = Structure::new(&Found {
             passages: shown.passages,

@@ -66,14 +66,14 @@ impl Names {
     }
 
     /// Returns the name that a call means.
-    fn meant<'a>(&'a self, named: Option<&'a str>) -> Result<&'a str, Reported> {
-        match (&*self.0, named) {
+    fn meant<'a>(&'a self, given: Option<&'a str>) -> Result<&'a str, Reported> {
+        match (&*self.0, given) {
+            (_, Some(name)) => Ok(name),
             ([only], None) => Ok(only),
-            (names, None) => {
-                let names = names.join(", ");
-                Err(Reported::new(format!("Missing 'pipeline': one of {names}")))
+            (several, None) => {
+                let list = several.join(", ");
+                Err(Reported::new(format!("Missing 'pipeline': one of {list}")))
             }
-            (_, Some(named)) => Ok(named),
         }
     }
 }
@@ -85,10 +85,10 @@ impl Shared {
     pub(super) fn find(
         &self,
         names: &Names,
-        named: Option<&str>,
+        given: Option<&str>,
         caller: &mcp::Caller,
     ) -> Result<Arc<Pipeline>, Reported> {
-        let name = names.meant(named)?;
+        let name = names.meant(given)?;
         let who = Caller::new(caller.extension());
         match self.pipelines.find(name, &who) {
             FoundPipeline::Seen(pipeline) => Ok(pipeline),
@@ -114,10 +114,12 @@ impl Shared {
                 "'query' has {length} characters, and may have {MAX_QUERY} at most"
             )));
         }
-        let query = request.check(self.options.max_query).map_err(refused)?;
+        let query = request
+            .check(self.options.max_query)
+            .map_err(|refusal| refused(&refusal))?;
         question::admit(call, pipeline, &query)
             .await
-            .map_err(refused)?;
+            .map_err(|refusal| refused(&refusal))?;
         Ok(query)
     }
 
@@ -149,8 +151,8 @@ impl Shared {
     }
 }
 
-fn refused(refused: Refused) -> Error {
-    Error::said(refused.rejection().message().to_owned())
+fn refused(refusal: &Refused) -> Error {
+    Error::said(refusal.rejection().message().to_owned())
 }
 
 /// Returns the pipelines that let clients see passages.

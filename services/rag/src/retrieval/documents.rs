@@ -4,7 +4,9 @@ use futures_util::future;
 use ziggurat_postgres::error::QueryError;
 use ziggurat_vector_search::retrieval_queries::DocumentPart;
 
-use crate::retrieval::{FailureKind, Passage, RetrievalFailure, Retriever, expand};
+use crate::retrieval::{
+    FailureKind, Passage, RetrievalFailure, Retriever, expand, table_search::TableSearch,
+};
 
 /// A document, or a part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub(crate) struct Document {
 impl Retriever {
     /// Returns whether rows have ids, by which documents are read.
     pub(crate) fn has_ids(&self) -> bool {
-        self.inner.tables.iter().any(|table| table.has_ids())
+        self.inner.tables.iter().any(TableSearch::has_ids)
     }
 
     /// Returns the name of a passage for [`document`](Self::document): its id, after the number of

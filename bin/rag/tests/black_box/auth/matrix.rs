@@ -136,21 +136,35 @@ fn requests() -> Vec<Request> {
             body,
         });
     }
+    requests.extend(calls());
+    for path in [
+        ASK,
+        "/v1/pipelines/{name}/",
+        "/v1/models/{name}",
+        "/v1/{name}",
+        "/{name}",
+    ] {
+        for method in METHODS {
+            let (headers, body) = ("", String::new());
+            requests.push(Request {
+                method,
+                path,
+                headers,
+                body,
+            });
+        }
+    }
+    requests
+}
+
+/// Returns calls of tools, and other messages of their protocol.
+fn calls() -> Vec<Request> {
+    let text = "What do ferns like?";
+    let named = json!({"query": text, "pipeline": "{name}"});
+    let mut requests = Vec::new();
     for (called, params) in [
-        (
-            "tools/call",
-            tool_call(
-                "ask_documents",
-                &json!({"query": text, "pipeline": "{name}"}),
-            ),
-        ),
-        (
-            "tools/call",
-            tool_call(
-                "search_documents",
-                &json!({"query": text, "pipeline": "{name}"}),
-            ),
-        ),
+        ("tools/call", tool_call("ask_documents", &named)),
+        ("tools/call", tool_call("search_documents", &named)),
         (
             "tools/call",
             tool_call(
@@ -186,23 +200,6 @@ fn requests() -> Vec<Request> {
             headers: CALL,
             body: message.to_string(),
         });
-    }
-    for path in [
-        ASK,
-        "/v1/pipelines/{name}/",
-        "/v1/models/{name}",
-        "/v1/{name}",
-        "/{name}",
-    ] {
-        for method in METHODS {
-            let (headers, body) = ("", String::new());
-            requests.push(Request {
-                method,
-                path,
-                headers,
-                body,
-            });
-        }
     }
     requests
 }
