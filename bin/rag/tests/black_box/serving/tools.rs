@@ -265,3 +265,50 @@ fn a_client_that_leaves_ends_the_request_to_the_provider() {
     drop(connection);
     fake.wait_for_leaving(1);
 }
+
+#[test]
+fn answers_of_the_tool_are_those_of_the_endpoint() {
+    let postgres = library();
+    let list = pipeline("docs", &postgres, SHARING);
+    let home = Home::with(&format!("{}pipelines:\n{list}", server("")));
+    let (_program, client) = home.serve();
+    let beginnings = ["What do", "How about", "Tell me of", "Why", "Where is the"];
+    let subjects = [
+        "ferns",
+        "wool",
+        "a kettle",
+        "vinegar",
+        "cold water",
+        "shade",
+        "soil",
+        "dust",
+    ];
+    let ends = [
+        "",
+        " like?",
+        " and damp soil?",
+        " in cold water",
+        " with vinegar?",
+    ];
+    for beginning in beginnings {
+        for subject in subjects {
+            for end in ends {
+                let query = format!("{beginning} {subject}{end}");
+                let body = json!({"query": query, "citations": true, "include_sources": true});
+                let expected = client.post("/v1/pipelines/docs", &body.to_string()).json();
+                let params = json!({"name": "ask_documents", "arguments": {"query": query}});
+                let message = message("tools/call", &params);
+                let answer = client.send("POST", "/mcp", CALL, &message).json();
+                let said = &answer["result"]["structuredContent"];
+                for member in ["answer", "citations", "tokens_used"] {
+                    assert_eq!(said[member], expected[member], "{query}: {member}");
+                }
+                let ids = |list: &Value| -> Vec<Value> {
+                    let list = list.as_array().into_iter().flatten();
+                    list.map(|source| source["id"].clone()).collect()
+                };
+                assert_eq!(ids(&said["sources"]), ids(&expected["sources"]), "{query}");
+            }
+        }
+    }
+}
