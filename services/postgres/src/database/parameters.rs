@@ -257,7 +257,12 @@ mod tests {
     fn several_hosts_have_one_port_or_one_each() {
         let hosts = |parameters: &[_]| taken(parameters).map(|settings| settings.all_hosts());
         let two = [Host::new("a", 5433), Host::new("b", 5433)];
-        assert_eq!(hosts(&[("host", "a,b"), ("port", "5433")]), Ok(two.into()));
+        assert_eq!(
+            hosts(&[("host", "a,b"), ("port", "5433")]),
+            Ok(two.to_vec())
+        );
+        let texts = [Some("a,b"), None, Some("5433")];
+        assert_eq!(super::hosts(texts, 1).expect("good"), two);
         let two = [Host::new("a", 1), Host::new("b", 2)];
         assert_eq!(hosts(&[("host", "a,b"), ("port", "1,2")]), Ok(two.into()));
         let mut here = Host::new("a", 5432);

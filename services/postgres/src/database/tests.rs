@@ -150,6 +150,15 @@ fn descriptions_are_the_same_when_all_their_settings_are() {
         s.password = "one".to_owned().into();
         s.hosts = vec![Host::new("elsewhere", 1)];
     })));
+    let through = |word: &str| {
+        let settings = Settings {
+            connect_command: CommandLine::new(vec!["nc".to_owned(), word.to_owned()]),
+            ..settings()
+        };
+        Database::try_from(settings).expect("valid")
+    };
+    assert!(through("one").is_same(&through("one")));
+    assert!(!through("one").is_same(&through("two")));
 }
 
 #[test]

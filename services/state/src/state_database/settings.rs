@@ -37,6 +37,7 @@ enum Address {
 impl StateSettings {
     /// Reads the section. The URL may come from elsewhere. Without it and without a service, there
     /// is no such database.
+    #[must_use]
     pub fn read(file: &Section<'_>, url: Option<Secret>) -> Option<Self> {
         let path = |key: &str| file.key(key).path();
         let (root_cert, cert, key) = (path("sslrootcert"), path("sslcert"), path("sslkey"));
