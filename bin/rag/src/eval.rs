@@ -43,6 +43,9 @@ pub(crate) use self::options::{
 /// Interval between two notes of the progress on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
 
+/// Number of passages after the fusion that documents are found among.
+const PASSAGES: usize = 1000;
+
 /// Runs the command `eval`, and returns its exit code: 1 if it fails, or if a figure is worse than
 /// in the baseline.
 pub(crate) fn run(config: Option<&Path>, options: &EvalOptions) -> ExitCode {
@@ -202,13 +205,18 @@ fn read_runs(
     Ok((report(questions, &runs), runs))
 }
 
-/// Replaces ids of passages by the ids of their documents, if the options ask for it.
-fn by_document(ids: &mut [String], options: &EvalOptions) {
-    if options.is_by_document {
-        for id in ids {
-            *id = document(id).to_owned();
-        }
+/// Replaces ids of passages by the ids of their documents, if the options ask for it. A document has
+/// the rank of its best passage.
+fn by_document(ids: &mut Vec<String>, options: &EvalOptions) {
+    if !options.is_by_document {
+        return;
     }
+    let mut seen = BTreeSet::new();
+    ids.retain_mut(|id| {
+        id.truncate(document(id).len());
+        seen.insert(id.clone())
+    });
+    ids.truncate(DEPTH);
 }
 
 /// Asks the pipeline.
@@ -228,8 +236,13 @@ fn ask(
             let mut runs: Vec<_> = ARMS.map(|arm| (arm.to_owned(), Run::new())).into();
             let mut times = vec![Vec::new(); ARMS.len()];
             let mut progress = StepCounter::new(judged.len(), "questions");
+            let depth = if options.is_by_document {
+                PASSAGES
+            } else {
+                DEPTH
+            };
             for question in judged {
-                let found = evaluator.search(&question.query, DEPTH).await;
+                let found = evaluator.search(&question.query, depth).await;
                 let found = found.with_context(|| format!("question {}", question.id))?;
                 for result in found {
                     let place = ARMS.iter().position(|arm| *arm == result.arm);

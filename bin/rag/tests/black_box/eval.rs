@@ -120,6 +120,37 @@ fn passages_can_be_judged_by_their_documents() {
 }
 
 #[test]
+fn a_document_has_one_rank_however_many_of_its_passages_are_found() {
+    let postgres = library();
+    // 120 passages of one document, which are closer to the question than all others.
+    postgres.run(
+        "UPDATE documents SET id = 'handbook.md#' || right(id, 1);
+         INSERT INTO documents (id, content, embedding)
+         SELECT 'wool.md#' || n, 'wool', (SELECT embedding FROM documents WHERE id LIKE '%1')
+         FROM generate_series(1, 120) AS n",
+    );
+    let home = measured(&postgres);
+    let line = r#"{"id": "q", "query": "wool", "relevant": {"handbook.md": 1}}"#;
+    home.write("golden.jsonl", line);
+    let ran = eval(
+        &home,
+        "@golden.jsonl -o @report.json -by-document -write-runs @runs -write-qrels @qrels",
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let run = fs::read_to_string(home.file("runs/hybrid.run")).expect("a run");
+    let documents: Vec<_> = run.lines().map(|line| line.split(' ').nth(2)).collect();
+    assert_eq!(documents, [Some("wool.md"), Some("handbook.md")]);
+    // Others read what was written, and measure the same.
+    let read = eval(&home, "-qrels @qrels -run @runs/hybrid.run -o @read.json");
+    assert_eq!(read.code, Some(0), "{}", read.stderr);
+    let (report, read) = (json(&home, "report.json"), json(&home, "read.json"));
+    for measure in ["ndcg@10", "recall@100"] {
+        assert_eq!(read["arms"][0][measure], report["arms"][2][measure]);
+    }
+    assert_eq!(report["arms"][2]["recall@100"], 1.0, "{report}");
+}
+
+#[test]
 fn judgements_that_name_no_row_are_an_error_with_its_likely_cause() {
     let postgres = library();
     postgres.run("UPDATE documents SET id = 'handbook.md#' || right(id, 1)");
