@@ -269,6 +269,15 @@ mod tests {
     }
 
     #[test]
+    fn a_quote_of_lines_of_a_fixed_length_is_a_whole_sentence() {
+        let text = "Ferns grow where the soil is damp and the\nair is still. They like shade.";
+        assert_eq!(
+            shown("fern", text).quote("Ferns like damp soil"),
+            "Ferns grow where the soil is damp and the\nair is still."
+        );
+    }
+
+    #[test]
     fn a_quote_has_an_upper_limit() {
         let mut answer = CitedAnswer::new(vec![shown("long", &"wool ".repeat(1000))]);
         let (_, citations) = answer.check("Wool [1]");

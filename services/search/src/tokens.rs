@@ -86,7 +86,7 @@ fn is_unspaced_text(run: &str) -> bool {
 }
 
 /// Returns whether a letter is Chinese or Japanese.
-fn is_unspaced(letter: char) -> bool {
+pub(crate) fn is_unspaced(letter: char) -> bool {
     matches!(
         letter,
         '\u{3005}'..='\u{3007}'

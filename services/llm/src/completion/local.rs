@@ -7,6 +7,7 @@ mod tests;
 
 use ziggurat_search::{
     bm25::{Bm25, Question},
+    sentences::{in_one_line, sentences},
     tokens::terms,
 };
 
@@ -89,8 +90,9 @@ fn quote(question: &str, sources: &[Source<'_>], has_citations: bool) -> Vec<Str
 
 impl Sentence<'_> {
     fn quoted(&self, has_citations: bool) -> String {
-        let text = &self.text[..self.text.floor_char_boundary(LONGEST)];
-        let is_cut = text.len() < self.text.len();
+        let sentence = in_one_line(self.text);
+        let text = &sentence[..sentence.floor_char_boundary(LONGEST)];
+        let is_cut = text.len() < sentence.len();
         let rest = if is_cut { "…" } else { "" };
         let Source { name, number, .. } = self.source;
         let name = if name.is_empty() {
@@ -107,7 +109,7 @@ impl Sentence<'_> {
     }
 }
 
-/// Splits the lines of a text into sentences, without a heading before the text.
+/// Returns the sentences of a text, without a heading before the text.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let (first, rest) = text.split_once("\n\n").unwrap_or_default();
     let is_heading = !rest.trim().is_empty()
@@ -116,11 +118,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
             .trim_end()
             .ends_with(['.', '!', '?', ':', '。', '！', '？']);
     let text = if is_heading { rest } else { text };
-    text.lines()
-        .flat_map(|line| line.split_inclusive(". "))
-        .flat_map(|piece| piece.split_inclusive("? "))
-        .map(str::trim)
-        .filter(|sentence| !sentence.is_empty() && !is_heading_of_markdown(sentence))
+    sentences(text).filter(|sentence| !is_heading_of_markdown(sentence))
 }
 
 /// Returns whether a line is a heading with `#` marks.

@@ -87,6 +87,18 @@ fn a_heading_is_not_quoted_and_what_is_below_it_is() {
 }
 
 #[test]
+fn a_sentence_that_goes_on_in_the_next_line_is_quoted_whole() {
+    let prompt = with_documents("Does a cactus like the sun of a window?");
+    let text = prompt.messages[1].text().replace(
+        "A cactus likes sun.",
+        "A cactus likes the sun of a window that\nlooks to the south.",
+    );
+    let answer = answered(&Prompt::new(vec![Message::user(text)]));
+    let expected = "> A cactus likes the sun of a window that looks to the south. (Document 2)\n";
+    assert!(answer.contains(expected), "{answer}");
+}
+
+#[test]
 fn without_sources_there_is_nothing_to_quote() {
     for prompt in [
         Prompt::default(),
