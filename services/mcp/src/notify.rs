@@ -14,6 +14,9 @@ use ziggurat_layers::json_rpc::Id;
 /// Limit on waiting messages; more are dropped to save memory.
 const MAX_WAITING: usize = 64;
 
+/// Progress of a step without a number. The server reports whole seconds.
+const STEP: f64 = 0.001;
+
 /// Sends messages to the client of a call before the answer.
 ///
 /// The transport puts one into the extensions of the request and sends the messages it takes from
@@ -118,6 +121,28 @@ impl Progress {
     /// Reports the progress of the call, in any unit. A value that is not larger than the last one
     /// is not sent.
     pub fn report(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            if progress <= *last {
+                return;
+            }
+            *last = progress;
+        }
+        self.send(progress, total, message);
+    }
+
+    /// Reports a step of the call that has no number: its progress is a little larger than the last
+    /// one, so it is always sent.
+    pub fn step(&self, message: &str) {
+        let progress = {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = if last.is_finite() { *last + STEP } else { 0.0 };
+            *last
+        };
+        self.send(progress, None, Some(message));
+    }
+
+    fn send(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct ProgressParams<'a> {
@@ -129,13 +154,6 @@ impl Progress {
             message: Option<&'a str>,
         }
 
-        {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            if progress <= *last {
-                return;
-            }
-            *last = progress;
-        }
         let params = ProgressParams {
             progress_token: &self.token,
             progress,
@@ -187,6 +205,24 @@ mod tests {
         );
         let mut more = task::spawn(poll_fn(|cx| notifier.poll_next(cx)));
         assert_pending!(more.poll());
+    }
+
+    #[test]
+    fn a_step_is_sent_whatever_was_reported_before() {
+        let (notifier, progress) = progress("7");
+        progress.step("first");
+        progress.report(3.0, None, None);
+        progress.step("second");
+        let sent = |notifier: &Notifier| -> serde_json::Value {
+            let message = next(notifier);
+            serde_json::from_slice(&message).expect("JSON")
+        };
+        for (value, message) in [(0.0, "first"), (3.0, ""), (3.001, "second")] {
+            let sent = sent(&notifier);
+            let params = &sent["params"];
+            assert_eq!(params["progress"], value);
+            assert_eq!(params["message"].as_str().unwrap_or_default(), message);
+        }
     }
 
     #[test]

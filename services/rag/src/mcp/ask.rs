@@ -184,13 +184,9 @@ impl ToolHandler for AskDocuments {
 /// Reports a step to the client.
 fn report(progress: &Progress, step: Step) {
     match step {
-        Step::Retrieving => progress.report(0.0, None, Some("retrieving")),
-        Step::Answering => progress.report(1.0, None, Some("answering")),
-        Step::Written(tokens) => {
-            let number = u32::try_from(tokens).unwrap_or(u32::MAX);
-            let message = format!("answering: {tokens} tokens");
-            progress.report(f64::from(number), None, Some(&message));
-        }
+        Step::Retrieving => progress.step("retrieving"),
+        Step::Answering => progress.step("answering"),
+        Step::Written(tokens) => progress.step(&format!("answering: {tokens} tokens")),
     }
 }
 
