@@ -140,7 +140,7 @@ fn a_document_has_one_rank_however_many_of_its_passages_are_found() {
     let run = fs::read_to_string(home.file("runs/hybrid.run")).expect("a run");
     let documents: Vec<_> = run.lines().map(|line| line.split(' ').nth(2)).collect();
     assert_eq!(documents, [Some("wool.md"), Some("handbook.md")]);
-    // Others read what was written, and measure the same.
+    // Other programs read the written file, and measure the same.
     let read = eval(&home, "-qrels @qrels -run @runs/hybrid.run -o @read.json");
     assert_eq!(read.code, Some(0), "{}", read.stderr);
     let (report, read) = (json(&home, "report.json"), json(&home, "read.json"));
