@@ -24,6 +24,17 @@ async function ask(page, words, hand = pointer) {
   return turn
 }
 
+// Lists the tools at an address, as a client does.
+async function toolsAt(url, headers = {}) {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', 'MCP-Protocol-Version': '2025-11-25', ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+  })
+  const { result } = await response.json()
+  return result.tools.map(({ name }) => name)
+}
+
 for (const hand of [pointer, keyboard]) {
   describe(`by ${hand.name}`, () => {
     test('a reader asks, and follows a citation to the sentence that it quotes', () =>
@@ -75,6 +86,23 @@ for (const hand of [pointer, keyboard]) {
         assert.equal(await passages(page).getByRole('listitem').count(), 2)
         await hand.press(page, turn.getByText('Times', { exact: true }))
         await turn.getByText('search by meaning').waitFor()
+      }))
+
+    test('a reader takes the lines for an assistant away, and they connect it', () =>
+      visit({}, async (page) => {
+        await open(page)
+        await hand.press(page, page.getByText('Use in your assistant'))
+        const lines = page.getByRole('tabpanel').locator('code')
+        assert.equal(await lines.textContent(), `claude mcp add --transport http ziggurat-rag '${rag.base}/mcp'`)
+        await hand.press(page, page.getByRole('tab', { name: 'Cursor' }))
+        const { url, headers } = JSON.parse(await lines.textContent()).mcpServers['ziggurat-rag']
+        assert.equal(headers, undefined)
+        assert.ok((await toolsAt(url)).includes('search_documents'))
+        await hand.press(page, page.getByRole('tabpanel').getByRole('button', { name: 'Copy' }))
+        await page.getByText('Copied').waitFor()
+        await question(page).focus()
+        await page.keyboard.press('Control+v')
+        assert.equal(await question(page).inputValue(), await lines.textContent())
       }))
   })
 }
@@ -151,6 +179,34 @@ test('a server with tokens asks for one, keeps it in memory, and sends it', () =
     await page.getByLabel('Token').waitFor()
   }))
 
+test('lines for an assistant have a place for the token, and connect it once one stands there', () =>
+  visit({}, async (page) => {
+    await page.goto(`${rag.closed}/`)
+    await page.getByLabel('Token').fill(rag.token)
+    await page.keyboard.press('Enter')
+    await page.getByText('Use in your assistant').click()
+    const lines = page.getByRole('tabpanel').locator('code')
+    assert.match(await lines.textContent(), / --header 'Authorization: Bearer <token>'$/)
+    await page.getByText('Replace <token> with a token of this server.').waitFor()
+    await page.getByRole('tab', { name: 'VS Code' }).click()
+    assert.ok(!(await page.content()).includes(rag.token))
+    const { url, headers } = JSON.parse(await lines.textContent()).servers['ziggurat-rag']
+    assert.equal(url, `${rag.closed}/mcp`)
+    const Authorization = headers.Authorization.replace('<token>', rag.token)
+    assert.ok((await toolsAt(url, { Authorization })).includes('search_documents'))
+  }))
+
+test('a server without the protocol shows no lines for an assistant', () =>
+  visit({}, async (page) => {
+    await page.route('**/v1/console', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, json: { ...(await response.json()), mcp: false } })
+    })
+    await open(page)
+    await page.getByRole('button', { name: 'Check the providers' }).waitFor()
+    assert.equal(await page.getByText('Use in your assistant').count(), 0)
+  }))
+
 test('stopping keeps what has arrived, and says so', () =>
   visit({}, async (page) => {
     await page.route('**/v1/pipelines/model', () => {})
@@ -199,6 +255,7 @@ for (const scheme of ['light', 'dark']) {
         await drawer.getByRole('button', { name: 'Close' }).tap()
         await page.getByRole('button', { name: 'Settings' }).tap()
         await page.getByRole('dialog', { name: 'Settings' }).getByRole('button', { name: 'Add condition' }).tap()
+        await page.getByRole('dialog', { name: 'Settings' }).getByText('Use in your assistant').tap()
         await assertAccessible(page, 'settings')
       }))
   }

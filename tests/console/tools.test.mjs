@@ -26,7 +26,7 @@ for (const hand of [pointer, keyboard]) {
         assert.equal(result.resultType, 'complete')
         const sent = page.locator('.exchange-headers').first()
         await hand.press(page, sent.locator('summary'))
-        await sent.getByText('Bearer <the token>').waitFor()
+        await sent.getByText('Bearer <token>').waitFor()
         assert.equal(await sent.getByText('Ziggurat-Console').count(), 0)
       }))
 

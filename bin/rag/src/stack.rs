@@ -123,7 +123,7 @@ fn routes(server: &Server, app: &App, auth: Option<&Authentication>, options: Op
         routes = routes.route(mcp::PATH, rag::posting());
     }
     if server.console {
-        routes = routes.merge(rag::console_service(app.pipelines.clone()));
+        routes = routes.merge(rag::console_service(app.pipelines.clone(), server.mcp));
         for (path, file) in pages::pages() {
             routes = routes.route(&path, rag::reading(file));
         }

@@ -194,11 +194,12 @@ pub fn chat_service(pipelines: Pipelines, options: Options) -> Router {
 }
 
 /// Serves the data that a page in a browser shows of the pipelines, for a program that has such a
-/// page and merges this route with the routes of [`service`].
-pub fn console_service(pipelines: Pipelines) -> Router {
+/// page and merges this route with the routes of [`service`]. The data says whether the program
+/// serves [`mcp::PATH`].
+pub fn console_service(pipelines: Pipelines, has_mcp: bool) -> Router {
     Router::new()
         .route(console::PATH, reading(console::console))
-        .with_state(pipelines)
+        .with_state((pipelines, has_mcp))
 }
 
 /// Serves a resource that is only read.

@@ -61,7 +61,7 @@ fn a_browser_gets_the_page_and_its_files_and_nothing_from_elsewhere() {
     assert_eq!(client.post("/", "").status, 405);
     let shown = client.get("/v1/console");
     assert_eq!(shown.header("content-type"), Some("application/json"));
-    let expected = json!({"version": env!("CARGO_PKG_VERSION"), "pipelines": [
+    let expected = json!({"version": env!("CARGO_PKG_VERSION"), "mcp": true, "pipelines": [
         {"name": "docs", "description": "", "sources": false, "hybrid": true, "top_n": 10,
             "keyless": true},
     ]});

@@ -1,5 +1,5 @@
 /** Stands where an API token belongs. */
-export const TOKEN = '<the token>'
+export const TOKEN = '<token>'
 
 const NAME = 'ziggurat'
 
@@ -8,16 +8,18 @@ export const CLIENTS = ['Claude Code', 'Cursor', 'VS Code'] as const
 
 export type Client = (typeof CLIENTS)[number]
 
-/** Writes the configuration that makes this server known to a client. */
-export function clientConfiguration(client: Client, origin: string, token = TOKEN): string {
-  const server = { url: `${origin}/mcp`, headers: { Authorization: `Bearer ${token}` } }
+/** Writes the configuration that makes this server known to a client. Without a token it has no headers. */
+export function clientConfiguration(client: Client, origin: string, token: string | null = TOKEN, name = NAME): string {
+  const server = { url: `${origin}/mcp`, ...(token !== null && { headers: { Authorization: `Bearer ${token}` } }) }
   switch (client) {
-    case 'Claude Code':
-      return `claude mcp add --transport http ${NAME} ${quoted(server.url)} --header ${quoted(`Authorization: Bearer ${token}`)}`
+    case 'Claude Code': {
+      const header = token === null ? '' : ` --header ${quoted(`Authorization: Bearer ${token}`)}`
+      return `claude mcp add --transport http ${name} ${quoted(server.url)}${header}`
+    }
     case 'Cursor':
-      return JSON.stringify({ mcpServers: { [NAME]: server } }, null, 2)
+      return JSON.stringify({ mcpServers: { [name]: server } }, null, 2)
     case 'VS Code':
-      return JSON.stringify({ servers: { [NAME]: { type: 'http', ...server } } }, null, 2)
+      return JSON.stringify({ servers: { [name]: { type: 'http', ...server } } }, null, 2)
   }
 }
 

@@ -8,6 +8,7 @@ import { Foreign } from '../parts/foreign'
 import { Loading } from '../parts/loading'
 import { rag as text } from '../text/rag'
 import { offered, start, startOver } from './dialogue'
+import { UseInAssistant } from './use-in-assistant'
 
 /** State of the providers and counters of the server, each asked for when the person wants it. */
 export function ServerState() {
@@ -17,6 +18,7 @@ export function ServerState() {
       <h2>{text.server}</h2>
       <OnDemand name={text.check} hint={text.checkHint} load={health} show={(found) => <HealthFacts health={found} />} />
       <OnDemand name={text.counters} hint={text.countersHint} load={stats} show={(found) => <Counters stats={found} />} />
+      <UseInAssistant />
       {hasToken() && (
         <Button
           kind="quiet"

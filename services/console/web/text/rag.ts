@@ -94,6 +94,10 @@ export const rag = {
   counters: 'Show the counters',
   countersHint: 'Tokens since the providers were set up, as they count them.',
   tokens: (read: number, written: number) => `${number(read)} read, ${number(written)} written`,
+  use: 'Use in your assistant',
+  useText: 'These lines connect an assistant to your pipelines.',
+  clients: 'Client',
+  tokenNote: 'Replace <token> with a token of this server.',
   version: (version: string) => `ziggurat-rag ${version}`,
   api: 'API reference',
 

@@ -72,7 +72,7 @@ export const tools = {
   cancelled: 'cancelled',
   use: 'Connect a client',
   clients: 'Client',
-  tokenNote: 'Replace <the token> with an API token of this server.',
+  tokenNote: 'Replace <token> with an API token of this server.',
   makeToken: 'New token',
   empty: 'empty',
 }

@@ -23,6 +23,8 @@ pub(crate) const PATH: &str = "/v1/console";
 struct Console {
     /// Version of the server.
     version: &'static str,
+    /// True if clients of the Model Context Protocol may connect at `/mcp`.
+    mcp: bool,
     /// The pipelines of the caller, in the order of the configuration.
     #[schema(inline = false)]
     pipelines: Vec<ConsolePipeline>,
@@ -55,12 +57,13 @@ struct ConsolePipeline {
     ),
 )]
 pub(crate) async fn console(
-    State(pipelines): State<Pipelines>,
+    State((pipelines, mcp)): State<(Pipelines, bool)>,
     extensions: Extensions,
 ) -> Response {
     let seen = pipelines.seen_by(&Caller::of(&extensions));
     json(&Console {
         version: env!("CARGO_PKG_VERSION"),
+        mcp,
         pipelines: seen.iter().map(|pipeline| described(pipeline)).collect(),
     })
 }

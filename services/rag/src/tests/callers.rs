@@ -35,7 +35,7 @@ fn served_for_some(is_authenticated: bool) -> Router {
         pipelines
     };
     let chat = chat_service(pipelines.clone(), Options::default());
-    let console = console_service(pipelines.clone());
+    let console = console_service(pipelines.clone(), true);
     linked(
         service(pipelines, Options::default())
             .merge(chat)

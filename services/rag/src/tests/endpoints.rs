@@ -302,8 +302,8 @@ async fn the_console_has_the_pipelines_and_nothing_else_of_the_configuration() {
         ..bare("more", embedder, completer)
     };
     let pipelines = Pipelines::new(vec![Pipeline::new(keyless), Pipeline::new(hybrid)]);
-    let service = linked(console_service(pipelines));
-    let expected = json!({"version": env!("CARGO_PKG_VERSION"), "pipelines": [
+    let service = linked(console_service(pipelines, true));
+    let expected = json!({"version": env!("CARGO_PKG_VERSION"), "mcp": true, "pipelines": [
         {"name": "docs", "description": "All about docs", "sources": true, "hybrid": false,
             "top_n": 10, "keyless": true},
         {"name": "more", "description": "", "sources": false, "hybrid": true, "top_n": 5,

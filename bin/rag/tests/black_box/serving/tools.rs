@@ -195,6 +195,8 @@ fn the_tools_are_off_if_the_operator_says_so_and_only_take_posted_calls() {
     let home = Home::with(&format!("{}pipelines:\n{list}", server("  mcp: false\n")));
     let (_program, client) = home.serve();
     assert_eq!(ask(&client).status, 404);
+    // Its page then shows no lines that connect an assistant.
+    assert_eq!(client.get("/v1/console").json()["mcp"], false);
     let home = Home::with(&format!("{}pipelines:\n{list}", server("")));
     let (_program, client) = home.serve();
     assert_eq!(ask(&client).status, 200);
