@@ -168,7 +168,7 @@ mod tests {
         ("ProviderHealth", "reachable", "error"),
         ("PipelinesResponse", "pipelines", ""),
         ("PipelineInfo", "name", "description"),
-        ("ConsoleResponse", "pipelines version", ""),
+        ("ConsoleResponse", "mcp pipelines version", ""),
         (
             "ConsolePipeline",
             "description hybrid keyless name sources top_n",
