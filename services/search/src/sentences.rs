@@ -77,7 +77,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Cuts a text into pieces, given the end of the first piece of a rest.
-fn cut<'a>(text: &'a str, end: impl Fn(&str) -> usize) -> impl Iterator<Item = &'a str> {
+fn cut(text: &str, end: impl Fn(&str) -> usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     iter::from_fn(move || {
         if rest.is_empty() {
