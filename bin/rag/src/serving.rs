@@ -50,9 +50,9 @@ pub(crate) async fn serve(
 ) -> anyhow::Result<()> {
     let stop = stopped()?;
     let server = loaded.value.server.clone();
+    let mut started = Started::new(loaded, sources, secrets, &server)?;
     let auth = server.auth.as_ref();
     let auth = auth.map(Authentication::open).transpose()?;
-    let mut started = Started::new(loaded, sources, secrets, &server)?;
     let tls = server.tls.as_ref().map(Tls::open).transpose()?;
     let listeners = listen(&server);
     let listeners = listeners.with_context(|| format!("cannot listen on {}", address(&server)))?;

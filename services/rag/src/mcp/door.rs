@@ -78,7 +78,7 @@ impl Observer for Door {
         }
         let subject = caller.subject(call);
         let method = METHODS.into_iter().find(|method| *method == call.method());
-        let arguments = caller.arguments(call).map(str::to_owned);
+        let arguments = caller.arguments(call);
         let who = Caller::new(caller.extension()).with_address(caller.client_ip());
         let mut message = Message {
             call,
@@ -87,7 +87,7 @@ impl Observer for Door {
             pipeline: "",
             followed: None,
         };
-        let pipeline = self.pipeline(&message, arguments.as_deref(), &who);
+        let pipeline = self.pipeline(&message, arguments, &who);
         message.pipeline = &pipeline;
         let begun = self.calls.begin_message(&message, caller, &who, allowance);
         if begun.record().is_none() && !self.calls.notes(&message) {
@@ -104,7 +104,7 @@ impl Observer for Door {
         if let FoundPipeline::Seen(pipeline) = &found {
             begun.set_database(pipeline.database());
         }
-        if let (Some(record), Some(arguments)) = (begun.record(), &arguments) {
+        if let (Some(record), Some(arguments)) = (begun.record(), arguments) {
             // At most a digest of it is recorded.
             record.question_in(arguments, StatementPlace::Argument("query"));
             if let FoundPipeline::Seen(pipeline) = &found {

@@ -114,7 +114,11 @@ impl ShownPassages {
             } else {
                 0.0
             };
-            let label = format!(" ({}, score {score:.3})", source.line());
+            let mut label = source.line();
+            if !label.is_empty() {
+                label.push_str(", ");
+            }
+            let label = format!(" ({label}score {score:.3})");
             let content = shown_text(&passage.content);
             // Its header is as long as the line before all passages, at most.
             let frame = label.len() + nonce.begin().len() + 24;

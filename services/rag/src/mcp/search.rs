@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use ziggurat_calls::Call;
 use ziggurat_mcp::{
     Annotations, Error, Property, Recorded, Schema, Structure, ToolDescriptor, ToolHandler,
-    ToolRequest, ToolResult, Visibility,
+    ToolRequest, ToolResult,
 };
 
 use crate::{
@@ -88,7 +88,6 @@ impl ToolHandler for SearchDocuments {
             .with_annotations(Annotations::reading())
             .with_output(result)
             .with_recorded(Recorded::Question("query"))
-            .with_visibility(Visibility::Everywhere)
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {

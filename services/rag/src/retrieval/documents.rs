@@ -46,7 +46,7 @@ impl Retriever {
     }
 
     /// Reads the parts of the document of a passage, from a character on, at most this many
-    /// characters. There are none if no such document may be shown.
+    /// characters. The list is empty if no such document may be shown.
     ///
     /// # Errors
     /// Fails if the table cannot be read.
