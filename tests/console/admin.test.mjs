@@ -125,7 +125,7 @@ for (const hand of [pointer, keyboard]) {
         const token = (await shownOnce(page).getByRole('region', { name: 'Token' }).innerText()).trim()
         assert.ok((await shownOnce(page).getByRole('region', { name: 'Cursor' }).innerText()).includes(token))
         await hand.press(page, shownOnce(page).getByRole('button', { name: 'Done' }))
-        await page.getByText('Replace <the token>').waitFor()
+        await page.getByText('Replace <token>').waitFor()
         assert.ok(!(await page.content()).includes(token) && !(await kept(page)).includes(token))
       }))
   })
