@@ -5,6 +5,9 @@
 //! `app`), the layers around a request (`stack`), and the reload of a changed configuration
 //! (`reload`).
 
+// An optimising compiler looks through all layers of the tower at once.
+#![recursion_limit = "256"]
+
 mod adopt;
 mod app;
 mod arguments;
