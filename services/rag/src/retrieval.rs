@@ -56,6 +56,7 @@ pub(crate) mod documents;
 mod excerpt;
 mod expand;
 mod failure;
+mod feedback;
 mod fusion;
 mod keywords;
 mod operators;
@@ -67,7 +68,7 @@ mod table_search;
 #[cfg(test)]
 mod tests;
 
-use std::{borrow::Cow, fmt, iter, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, fmt, iter, sync::Arc};
 
 use futures_util::future;
 use tracing::warn;
@@ -150,6 +151,10 @@ pub struct SearchOptions {
     /// Number of passages before and behind each result, of the same document, that it is joined
     /// with.
     pub expand: u32,
+    /// Finds words within other words; `None` to do so if the language of a table joins words.
+    pub compounds: Option<bool>,
+    /// Orders the passages again by the words that the best of them have in common.
+    pub feedback: bool,
     /// Weight of the difference to other passages against the relevance, from 0 to 1.
     pub diversity: f64,
     /// Minimum similarity of a passage that only the vector search found.
@@ -220,6 +225,8 @@ impl Default for SearchOptions {
             fusion: Fusion::default(),
             candidates: 100,
             expand: 0,
+            compounds: None,
+            feedback: false,
             diversity: 0.0,
             min_similarity: None,
             ef_search: None,
@@ -248,20 +255,30 @@ impl SearchOptions {
         top_n: usize,
         kept: usize,
     ) -> Vec<Passage> {
-        if !self.is_diverse(top_n) {
-            return fusion::fuse_hits(hits, fusion, kept);
-        }
+        let is_diverse = self.is_diverse(top_n);
         let candidates = usize::try_from(self.candidates).unwrap_or(usize::MAX);
-        let most = candidates.min(diversity::MAX_COMPARED).max(top_n);
-        let passages = fusion::fuse_hits(hits, fusion, most);
-        diversity::pick(passages, kept, self.diversity)
+        let most = match (self.feedback, is_diverse) {
+            (true, _) => candidates.saturating_mul(2).max(kept),
+            (false, true) => candidates.min(diversity::MAX_COMPARED).max(top_n),
+            (false, false) => kept,
+        };
+        let mut passages = fusion::fuse_hits(hits, fusion, most);
+        if self.feedback {
+            passages = feedback::apply(passages);
+        }
+        if is_diverse {
+            passages.truncate(diversity::MAX_COMPARED.max(top_n));
+            return diversity::pick(passages, kept, self.diversity);
+        }
+        passages.truncate(kept);
+        passages
     }
 
     /// Returns the number of rows that each search of a table returns.
     fn rows(&self, top_n: usize, is_hybrid: bool) -> u32 {
         // Rows without an id and with equal texts are one result.
         let rows = u32::try_from(top_n.saturating_mul(2)).unwrap_or(u32::MAX);
-        if (is_hybrid || self.is_diverse(top_n)) && top_n > 0 {
+        if (is_hybrid || self.feedback || self.is_diverse(top_n)) && top_n > 0 {
             rows.max(self.candidates)
         } else {
             rows
@@ -403,7 +420,9 @@ impl Retriever {
             let embedding = embedding.await.map_err(RetrievalFailure::Embedding)?;
             let _stage = self.stages.begin("vector");
             let arms = inner.tables.iter();
-            Ok(future::join_all(arms.map(|table| table.closest(&request, &embedding))).await)
+            let found = arms.map(|table| table.closest(&request, &embedding));
+            let found = future::join_all(found).await;
+            Ok((embedding, found))
         };
         let words = async {
             if !is_hybrid {
@@ -414,7 +433,7 @@ impl Retriever {
             Ok(future::join_all(arms.map(|table| table.keyword_search(&request))).await)
         };
         // If the embedding fails, the keyword search is cancelled at once.
-        let (vector, words) = future::try_join(vector, words).await?;
+        let ((embedding, vector), words) = future::try_join(vector, words).await?;
         self.log_unfit(&vector);
         self.record(&vector, &words);
         let fuse = self.stages.begin_detail("fuse");
@@ -423,9 +442,13 @@ impl Retriever {
         let hits = vector.into_iter().map(|found| Hits {
             vector: outcome.of(found),
             words: words.next().unwrap_or_default(),
+            similarities: HashMap::new(),
         });
-        let hits: Vec<_> = hits.collect();
+        let mut hits: Vec<_> = hits.collect();
         let fusion = is_hybrid.then_some(inner.options.fusion);
+        if fusion.is_some_and(|fusion| fusion.method == Method::WeightedSum) {
+            self.compare(&request, &embedding, &mut hits).await;
+        }
         let kept = question.top_n.max(self.stages.recorder().depth());
         let mut passages = inner.options.merge(hits, fusion, question.top_n, kept);
         for passage in &mut passages {
@@ -438,6 +461,13 @@ impl Retriever {
             outcome.into_result()?;
         }
         Ok(passages)
+    }
+
+    /// Adds the similarities of rows that only the keyword search found.
+    async fn compare(&self, request: &Request<'_>, embedding: &[f32], hits: &mut [Hits]) {
+        let tables = self.inner.tables.iter().zip(hits);
+        let compared = tables.map(|(table, hits)| table.compare(request, embedding, hits));
+        future::join_all(compared).await;
     }
 
     /// Records the rows that each search found.

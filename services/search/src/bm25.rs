@@ -77,7 +77,7 @@ impl Bm25 {
         let weights: Vec<f64> = collection
             .frequencies
             .iter()
-            .map(|&frequency| collection.weight(frequency))
+            .map(|&frequency| collection.weight_of(frequency))
             .collect();
         documents
             .iter()
@@ -86,19 +86,25 @@ impl Bm25 {
     }
 
     fn score(&self, weights: &[f64], average_length: f64, document: &TermCounts) -> f64 {
+        let parts = document.counts.iter().map(|&(place, count)| {
+            let weight = weights.get(place).copied().unwrap_or_default();
+            weight * self.saturation(count, document.length, average_length)
+        });
+        // The sum of no parts is -0.0, which would be printed with its sign.
+        parts.fold(0.0, |sum, part| sum + part)
+    }
+
+    /// Returns how much a word counts that occurs so often in a document of this length.
+    #[must_use]
+    pub fn saturation(&self, count: u32, length: u32, average_length: f64) -> f64 {
         let length = if average_length > 0.0 {
-            f64::from(document.length) / average_length
+            f64::from(length) / average_length
         } else {
             1.0
         };
         let hold = self.k1 * (1.0 - self.b + self.b * length);
-        let parts = document.counts.iter().map(|&(place, count)| {
-            let weight = weights.get(place).copied().unwrap_or_default();
-            let count = f64::from(count);
-            weight * count * (self.k1 + 1.0) / (count + hold)
-        });
-        // The sum of no parts is -0.0, which would be printed with its sign.
-        parts.fold(0.0, |sum, part| sum + part)
+        let count = f64::from(count);
+        count * (self.k1 + 1.0) / (count + hold)
     }
 }
 
@@ -204,9 +210,16 @@ impl Collection {
         }
     }
 
+    /// Returns the weight of a word, by its index in the question.
+    #[must_use]
+    pub fn weight(&self, place: usize) -> f64 {
+        let frequency = self.frequencies.get(place).copied();
+        self.weight_of(frequency.unwrap_or_default())
+    }
+
     /// Weight of a word that occurs in this many documents. Statistics may be older than the
     /// documents, so the frequency can exceed the number of documents; the weight is zero then.
-    fn weight(&self, frequency: f64) -> f64 {
+    fn weight_of(&self, frequency: f64) -> f64 {
         let without = (self.documents - frequency).max(0.0);
         ((without + 0.5) / (frequency + 0.5)).ln_1p()
     }

@@ -68,7 +68,10 @@ pub struct SearchTable {
     title: Option<String>,
     url: Option<String>,
     order: Option<DocumentOrder>,
+    /// Columns that are searched by words besides the texts.
     keyword_columns: Vec<String>,
+    /// Set if the last of them is the title, which is searched unless it is left out.
+    has_title_by_default: bool,
     filters: Vec<Restriction>,
     configuration: TextConfiguration,
 }
@@ -137,6 +140,7 @@ impl SearchTable {
             url: None,
             order: None,
             keyword_columns: Vec::new(),
+            has_title_by_default: false,
             filters: Vec::new(),
             configuration: TextConfiguration::default(),
         }
@@ -183,10 +187,19 @@ impl SearchTable {
         self
     }
 
-    /// Returns whether columns are searched by words besides the texts.
+    /// Adds the title to the columns that are searched by words.
+    #[must_use]
+    pub fn with_words_of_title(mut self) -> Self {
+        self.has_title_by_default = self.title.is_some();
+        self.keyword_columns.extend(self.title.clone());
+        self
+    }
+
+    /// Returns whether columns besides the texts and the title are searched by words, or the title
+    /// because an operator wants it.
     #[must_use]
     pub fn has_keyword_columns(&self) -> bool {
-        !self.keyword_columns.is_empty()
+        self.keyword_columns.len() > usize::from(self.has_title_by_default)
     }
 
     /// Adds a restriction of the rows that are searched.
@@ -275,6 +288,14 @@ impl QueryBuilder<'_> {
     fn texts(&mut self, texts: &[String]) -> String {
         self.values.push(Value::Texts(texts.to_vec()));
         format!("${}::text[]", self.values.len())
+    }
+
+    /// Adds ids as a parameter, and returns an array of them in the type of the ids.
+    fn ids(&mut self, ids: &[String]) -> String {
+        let name = self.place.id.as_deref().unwrap_or_default();
+        let column = self.shape.column(name);
+        let cast = column.map_or_else(String::new, |column| format!("::{}[]", column.data_type));
+        self.texts(ids) + &cast
     }
 
     /// Returns the columns of the result, under names of this module.

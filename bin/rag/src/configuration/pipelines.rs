@@ -111,10 +111,8 @@ impl Pipeline {
         let completer = Block::read(&completion).inherit(&defaults.completion);
         let (max_tokens, temperature) = (completer.max_tokens, completer.temperature);
         let embedding = Model::check(embedder, &embedding, Role::Embedding, &shared);
-        let is_local = embedding
-            .as_ref()
-            .is_some_and(|model| model.maker.is_local());
-        let search = search::read(&file.section("search"), is_local);
+        let maker = embedding.as_ref().map(|model| model.maker);
+        let search = search::read(&file.section("search"), maker);
         let tables = ordered(tables, ingest.as_ref(), sync.as_ref());
         file.section("search").key("expand").check(
             search.expand == 0 || tables.iter().any(|table| table.order.is_some()),

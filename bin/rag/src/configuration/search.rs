@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use thiserror::Error;
+use ziggurat_llm::ModelSource;
 use ziggurat_rag_service::retrieval::{Fusion, Method, SearchOptions};
 use ziggurat_runtime::config::Section;
 
@@ -18,8 +19,9 @@ const MAX_K: u32 = 1000;
 /// Number of rows that an HNSW index examines: at least the default of pgvector, at most its limit.
 const EF_SEARCH: RangeInclusive<u32> = 40..=1000;
 
-/// Default weight of vectors without meaning, which provider `local` makes.
-const LOCAL_WEIGHT: f64 = 0.2;
+/// Default weight of weak vectors: vectors without meaning, which provider `local` makes, and means
+/// of word vectors. `benches/rag/collections` measures it.
+const WEAK_WEIGHT: f64 = 0.2;
 
 /// Method of fusion, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,18 +34,20 @@ enum MethodName {
 #[error("must be one of: rrf, weighted")]
 struct UnknownMethod;
 
-/// Reads the section `search`. Without a configured weight, the vectors of provider `local` count
-/// less than the vectors of a model.
-pub(super) fn read(file: &Section<'_>, is_local: bool) -> SearchOptions {
+/// Reads the section `search`. Without a configured weight, weak vectors count less than the
+/// vectors of a provider.
+pub(super) fn read(file: &Section<'_>, maker: Option<ModelSource>) -> SearchOptions {
     let default = SearchOptions::default();
     let scanned = file.key("bm25_max_documents").whole(1..=i64::MAX);
     let candidates = file.key("candidates").whole(1..=MAX_CANDIDATES);
     SearchOptions {
         hybrid: file.key("hybrid_enabled").boolean().unwrap_or(true),
         operators: file.key("operators").boolean().unwrap_or(false),
-        fusion: fusion(file, is_local),
+        fusion: fusion(file, maker),
         candidates: candidates.unwrap_or(default.candidates),
         expand: file.key("expand").whole(0..=MAX_EXPAND).unwrap_or_default(),
+        compounds: file.key("compounds").boolean(),
+        feedback: file.key("feedback").boolean().unwrap_or(false),
         diversity: file.key("diversity").decimal(0.0..=1.0).unwrap_or(0.0),
         min_similarity: file.key("min_similarity").decimal(0.0..=1.0),
         ef_search: file.key("ef_search").whole(EF_SEARCH),
@@ -53,7 +57,7 @@ pub(super) fn read(file: &Section<'_>, is_local: bool) -> SearchOptions {
     }
 }
 
-fn fusion(file: &Section<'_>, is_local: bool) -> Fusion {
+fn fusion(file: &Section<'_>, maker: Option<ModelSource>) -> Fusion {
     let section = file.section("fusion");
     let k = section.key("k").whole(1..=MAX_K);
     let method = match section.key("method").parsed(MethodName::parse) {
@@ -77,10 +81,9 @@ fn fusion(file: &Section<'_>, is_local: bool) -> Fusion {
         weight.is_none() || share.is_none(),
         "vector_weight is set too: set only one of the two",
     );
-    let usual = if is_local {
-        LOCAL_WEIGHT
-    } else {
-        method.vector_weight()
+    let usual = match maker {
+        Some(ModelSource::Local | ModelSource::Static) => WEAK_WEIGHT,
+        _ => method.vector_weight(),
     };
     Fusion {
         method,

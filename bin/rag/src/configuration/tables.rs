@@ -43,7 +43,7 @@ fn keyword_columns(file: &Section<'_>) -> Vec<(String, u32)> {
     let names = file.texts("keyword_columns").into_iter();
     let columns: Vec<_> = names
         .map(|(name, _)| {
-            let weight = section.key(&name).whole(1..=MAX_WEIGHT);
+            let weight = section.key(&name).whole(0..=MAX_WEIGHT);
             (name, weight.unwrap_or(1))
         })
         .collect();

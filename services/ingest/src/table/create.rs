@@ -4,6 +4,7 @@ use ziggurat_postgres::{
     driver::{Client, query},
     quoted,
 };
+use ziggurat_vector_search::retrieval_queries::Lexicon;
 
 use crate::{
     error::{During as _, IngestError},
@@ -110,10 +111,11 @@ pub(crate) fn statements(
             kind.name()
         ));
     }
+    let words: Vec<_> = columns.title.iter().chain([&columns.content]).collect();
     index(format!(
         "USING gin (pg_catalog.to_tsvector('{}', {}))",
         settings.text_search_config.replace('\'', "''"),
-        quoted(&columns.content)
+        Lexicon::texts(&words)
     ));
     index(format!("USING gin ({})", quoted(&columns.metadata)));
     if let Some(reader) = settings.reader.as_ref().filter(|_| rights.has_reader) {

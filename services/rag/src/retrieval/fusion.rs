@@ -15,6 +15,8 @@ use crate::retrieval::Passage;
 pub(super) struct Hits {
     pub(super) vector: Vec<Hit>,
     pub(super) words: Vec<Hit>,
+    /// The similarities of rows that only the keyword search found, by their ids.
+    pub(super) similarities: HashMap<String, f64>,
 }
 
 /// The identity of a row within its table.
@@ -29,7 +31,7 @@ enum Key<'a> {
 pub(super) fn fuse_hits(hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -> Vec<Passage> {
     let tables = hits.iter().map(|hits| {
         let mut entries = match fusion {
-            Some(fusion) => fusion.fuse(scored(&hits.vector), scored(&hits.words)),
+            Some(fusion) => fusion.fuse(hits.by_similarity(), scored(&hits.words)),
             None => ranked(&hits.vector),
         };
         entries.truncate(top_n.saturating_mul(2));
@@ -51,11 +53,13 @@ pub(super) fn fuse_hits(hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -
         .map(|(table, place, score)| {
             let is_of_vector = place < hits[table].vector.len();
             let found = hits[table].take(place);
+            let id = found.id.as_ref();
+            let similarity = id.and_then(|id| hits[table].similarities.get(id).copied());
             Passage {
                 id: found.id,
                 content: found.content,
                 score,
-                relevance: is_of_vector.then_some(found.score),
+                relevance: is_of_vector.then_some(found.score).or(similarity),
                 title: found.title,
                 url: found.url,
                 table,
@@ -76,6 +80,27 @@ impl Hits {
             places.entry(key).or_insert(place);
         }
         places
+    }
+
+    /// Returns the ids of the rows that only the keyword search found.
+    pub(super) fn ids_by_words(&self) -> Vec<String> {
+        let known: HashSet<_> = keys(&self.vector).collect();
+        let rows = self.words.iter();
+        let rows = rows.filter(|row| !known.contains(&Key::new(row)));
+        rows.filter_map(|row| row.id.clone()).collect()
+    }
+
+    /// Returns all rows with a known similarity, the most similar first.
+    fn by_similarity(&self) -> Vec<(Key<'_>, f64)> {
+        let others = self.similarities.iter();
+        let others = others.map(|(id, similarity)| (Key::Id(id), *similarity));
+        let mut all: Vec<_> = scored(&self.vector).chain(others).collect();
+        if !self.similarities.is_empty() {
+            all.sort_by(|(one, score), (two, other)| {
+                other.total_cmp(score).then_with(|| one.cmp(two))
+            });
+        }
+        all
     }
 
     fn take(&mut self, place: usize) -> Hit {
@@ -164,6 +189,7 @@ mod tests {
             vec![Hits {
                 vector: found(&["A", "B", "C"]),
                 words: found(&["C", "D"]),
+                ..Hits::default()
             }]
         };
         let passages = fuse_hits(hits(), Some(weight(0.5)), 3);
@@ -189,10 +215,12 @@ mod tests {
             Hits {
                 vector: found(&["A", "B", "A"]),
                 words: Vec::new(),
+                ..Hits::default()
             },
             Hits {
                 vector: second,
                 words: Vec::new(),
+                ..Hits::default()
             },
         ];
         let passages = fuse_hits(hits, None, 10);
@@ -207,10 +235,12 @@ mod tests {
             Hits {
                 vector: nameless(&["one", "two"]),
                 words: nameless(&["two", "one"]),
+                ..Hits::default()
             },
             Hits {
                 vector: nameless(&["one", "three"]),
                 words: Vec::new(),
+                ..Hits::default()
             },
         ];
         let passages = fuse_hits(hits, Some(weight(0.5)), 10);

@@ -5,6 +5,7 @@
 
 mod candidate;
 mod candidates;
+mod compounds;
 mod method;
 mod phrases;
 mod shares;
@@ -32,6 +33,7 @@ use crate::{filter::CheckedFilter, retrieval::table_search::Request};
 pub(super) use self::method::KeywordMethod;
 use self::{
     candidate::{Candidate, join, ranked},
+    compounds::Compounds,
     phrases::Phrases,
     stems::{Beginnings, WordCache},
     terms::{Terms, add_prefixes, longest},
@@ -134,7 +136,7 @@ impl KeywordSearch<'_> {
             .counts(self.place.configuration(), terms, &candidates)
             .await?;
         let collection = Collection::of(&counts);
-        let found = ranked(candidates, &counts, &collection, request.rows);
+        let found = ranked(terms, candidates, &counts, &collection, request.rows);
         Ok(KeywordHits { found, is_cut })
     }
 
@@ -148,7 +150,13 @@ impl KeywordSearch<'_> {
         let search = self.search(request, limit);
         let patterns = longest(terms.patterns());
         let keep = |hit| Candidate::new(terms, hit, self.weights);
-        let prefilter = Prefilter::AnyColumn(&patterns);
+        // An index over the trigrams of the texts would not serve a condition on titles, too.
+        let is_indexed = self.shape.has_trigrams(self.place) && !self.place.has_keyword_columns();
+        let prefilter = if is_indexed {
+            Prefilter::Text(&patterns)
+        } else {
+            Prefilter::AnyColumn(&patterns)
+        };
         let candidates = search.scan(prefilter, keep, self.pool).await?;
         let is_cut = is_full(&candidates, limit);
         let counts = self
@@ -160,7 +168,7 @@ impl KeywordSearch<'_> {
             average_length: self.average_length(&counted).await?,
             ..counted
         };
-        let found = ranked(candidates, &counts, &collection, request.rows);
+        let found = ranked(terms, candidates, &counts, &collection, request.rows);
         Ok(KeywordHits { found, is_cut })
     }
 
@@ -210,7 +218,7 @@ impl KeywordSearch<'_> {
             average_length: self.average_length(&counted).await?,
             frequencies: settle(&words, &expected, &complete, &counted),
         };
-        let found = ranked(candidates, &counts, &collection, request.rows);
+        let found = ranked(terms, candidates, &counts, &collection, request.rows);
         let is_cut = false;
         Ok(KeywordHits { found, is_cut })
     }
@@ -234,8 +242,9 @@ impl KeywordSearch<'_> {
             .await
     }
 
-    /// Returns rows that contain parts of a question in Chinese or Japanese, if there is an index
-    /// for that. PostgreSQL does not know the words of these languages.
+    /// Returns rows that contain parts of a question in Chinese or Japanese, or words of it within
+    /// others, if there is an index for that. PostgreSQL does not know the words of these languages,
+    /// and the parts of compounds.
     async fn by_trigrams(
         &self,
         terms: &Terms,
@@ -243,7 +252,8 @@ impl KeywordSearch<'_> {
         known: u32,
     ) -> Result<Vec<Candidate>, QueryError> {
         let left = candidates::MAX_CANDIDATES.saturating_sub(known);
-        let trigrams = candidates::trigrams(request.text);
+        let mut trigrams = candidates::trigrams(request.text);
+        trigrams.extend(terms.within_others());
         if trigrams.is_empty() || left == 0 || !self.shape.has_trigrams(self.place) {
             return Ok(Vec::new());
         }
@@ -279,9 +289,16 @@ impl KeywordSearch<'_> {
             let lexemes = phrase.iter().filter_map(|word| lexemes.get(word));
             lexemes.flatten().cloned().collect()
         };
+        let joins_words = request.options.compounds;
+        let compounds = if joins_words.unwrap_or_else(|| configuration.joins_words()) {
+            Compounds::new(words, &lexemes, &question)
+        } else {
+            Compounds::default()
+        };
         Ok(Terms {
             beginnings: Beginnings::new(&question.words()),
             question,
+            compounds,
             words: words.iter().map(|word| (*word).to_owned()).collect(),
             phrase_lexemes: phrases.iter().map(of_phrase).collect(),
             phrases,

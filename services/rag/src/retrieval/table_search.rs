@@ -24,6 +24,7 @@ use crate::{
         Backend, ForbiddenColumn, Operators, SearchOptions, Table, TableFilter,
         columns::AllowedColumns,
         failure::SearchFailure,
+        fusion::Hits,
         keywords::{KeywordMethod, KeywordSearch, TextStatistics},
         probe_error::ProbeError,
     },
@@ -99,6 +100,15 @@ impl<'a> Request<'a> {
     }
 }
 
+/// Returns whether the table has no title, or the configuration says how its words count.
+fn has_own_title(table: &Table) -> bool {
+    let Some(title) = &table.title else {
+        return true;
+    };
+    let mut columns = table.keyword_columns.iter();
+    *title == table.text || columns.any(|(name, _)| name == title)
+}
+
 // === impl TableSearch ===
 
 impl TableSearch {
@@ -117,8 +127,15 @@ impl TableSearch {
         if let Some(url) = &table.url {
             place = place.with_url(url);
         }
-        let (names, weights) = table.keyword_columns.into_iter().unzip();
+        let has_own_title = has_own_title(&table);
+        let columns = table.keyword_columns.into_iter();
+        let columns = columns.filter(|(_, weight)| *weight > 0);
+        let (names, mut weights): (_, Vec<_>) = columns.unzip();
         place = place.with_keyword_columns(names);
+        if !has_own_title {
+            place = place.with_words_of_title();
+            weights.push(1);
+        }
         if let Some(order) = table.order {
             place = place.with_order(order);
         }
@@ -274,6 +291,30 @@ impl TableSearch {
             }
             missed
         })
+    }
+
+    /// Adds the similarities of the rows that only the keyword search found. A failure is logged,
+    /// and these rows then count as the least similar ones.
+    pub(super) async fn compare(&self, request: &Request<'_>, asked: &[f32], hits: &mut Hits) {
+        let ids = hits.ids_by_words();
+        if ids.is_empty() || hits.vector.is_empty() {
+            return;
+        }
+        let result = async {
+            let pool = self.pool.clone().with_call(request.call.clone());
+            let known = self.known(&pool).await?;
+            let search = self.search(&known, request);
+            search.similarities(&ids, asked, &pool).await
+        };
+        match result.await {
+            Ok(similarities) => hits.similarities = similarities.into_iter().collect(),
+            Err(error) => warn!(
+                error = &error as &dyn Error,
+                pipeline = self.pipeline,
+                table = self.name,
+                "failed to compare the vectors of rows that were found by words"
+            ),
+        }
     }
 
     /// Finds the rows that contain words of the question. Failures are logged and do not affect the
@@ -451,6 +492,14 @@ impl TableSearch {
         let (pipeline, table, backend) = (&*self.pipeline, &*self.name, method.name());
         match advice {
             None => info!(pipeline, table, backend, "keyword back-end chosen"),
+            Some(index) if matches!(method, KeywordMethod::Lexicon(_)) => warn!(
+                pipeline,
+                table,
+                backend,
+                index,
+                "the index for keyword search lacks a column that is searched, so rows with a word \
+                 only there are not found by it: create this one"
+            ),
             Some(index) => warn!(
                 pipeline,
                 table, backend, index, "no index for keyword search: create this one"

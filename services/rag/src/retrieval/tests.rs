@@ -466,3 +466,29 @@ async fn a_pipeline_is_ready_while_one_of_its_tables_can_be_searched() {
     let logged = told(away.probe(None).await);
     assert_eq!(logged, "the database is unreachable");
 }
+
+#[tokio::test]
+async fn a_row_that_only_words_find_counts_with_its_similarity_too() {
+    let sql = "CREATE EXTENSION IF NOT EXISTS vector;
+        CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(2));
+        INSERT INTO docs SELECT n, 'filler ' || n, '[1, 0]' FROM generate_series(1, 4) AS n;
+        INSERT INTO docs VALUES (8, 'ferns and moss', '[-0.6, 0.8]'),
+            (9, 'moss and ferns', '[0.6, 0.8]'), (10, 'ferns and stones', NULL);";
+    let test_database = TestDatabase::with(sql).await;
+    let options = SearchOptions {
+        candidates: 2,
+        ..SearchOptions::default()
+    };
+    let retriever = test_database.retriever(vec![table("docs")], options);
+    let asked = SearchRequest {
+        top_n: 1,
+        ..question("moss ferns")
+    };
+    let found = ask(&retriever, &asked, &[1.0, 0.0])
+        .await
+        .expect("an answer");
+    // The words of both are the same.
+    assert_eq!(ids(&found), ["9"]);
+    let relevance = found[0].relevance.expect("a similarity");
+    assert!((relevance - 0.6).abs() < 1e-6, "{relevance}");
+}

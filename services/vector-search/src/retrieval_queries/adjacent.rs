@@ -96,9 +96,7 @@ impl Search<'_> {
         let (order, id) = (self.place.order.as_ref()?, self.place.id.as_ref()?);
         let mut builder = self.builder();
         let allowed = self.allowed(&mut builder);
-        let ids = builder.texts(ids);
-        let known = self.shape.column(id);
-        let cast = known.map_or_else(String::new, |column| format!("::{}[]", column.data_type));
+        let ids = builder.ids(ids);
         let (table, id, text) = (&self.place.table, quoted(id), quoted(&self.place.text));
         let (document, position) = (quoted(&order.document), order.position(self.shape));
         // A row that may not be shown keeps its place, so that those behind it are not taken for
@@ -117,7 +115,7 @@ impl Search<'_> {
         let query = format!(
             "SELECT ziggurat_hit.id, ziggurat_near.side, ziggurat_near.id, ziggurat_near.content
              FROM (SELECT {id}::text AS id, {document} AS document, {position} AS position
-                   FROM {table} WHERE {id} = ANY ({ids}{cast})) AS ziggurat_hit
+                   FROM {table} WHERE {id} = ANY ({ids})) AS ziggurat_hit
              CROSS JOIN LATERAL ({} UNION ALL {}) AS ziggurat_near
              ORDER BY ziggurat_hit.id, ziggurat_near.side, ziggurat_near.distance",
             side("<", "DESC"),

@@ -1,9 +1,9 @@
 //! Finds the rows with the vectors closest to the vector of a question.
 
 use crate::{
-    quoted,
+    number, quoted,
     retrieval_queries::{DriverError, Hit, Row, Search},
-    settings, vector,
+    settings, text, vector,
 };
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
@@ -41,13 +41,8 @@ impl Search<'_> {
         ef_search: Option<u32>,
     ) -> ReadOnlyQuery {
         let mut builder = self.builder();
-        let column = self.shape.column(&self.place.vector);
-        let data_type = column.map_or("vector", |column| &*column.data_type);
         let name = quoted(&self.place.vector);
-        let distance = match self.shape.half_precision(self.place) {
-            Some((expression, data_type)) => vector::distance(expression, &data_type, "<=>", asked),
-            None => vector::distance(&name, data_type, "<=>", asked),
-        };
+        let distance = self.distance(asked);
         let mut query = format!(
             "SELECT {} FROM {}
              WHERE {} AND {name} IS NOT NULL
@@ -70,6 +65,59 @@ impl Search<'_> {
             before: self.settings(ef_search),
             query,
             values: builder.values,
+        }
+    }
+
+    /// Returns the cosine similarities of the rows with these ids, for the rows that have a vector.
+    ///
+    /// # Errors
+    /// As [`closest`](Self::closest).
+    pub async fn similarities(
+        &self,
+        ids: &[String],
+        asked: &[f32],
+        pool: &Pool,
+    ) -> Result<Vec<(String, f64)>, QueryError> {
+        let Some(read_query) = self.similarities_query(ids, asked) else {
+            return Ok(Vec::new());
+        };
+        let pair = |row: &Row| {
+            let distance = number(row, 1)?.filter(|distance| distance.is_finite());
+            Ok(text(row, 0)?.zip(distance.map(|distance| 1.0 - distance)))
+        };
+        let found = read_query.read(pool.lease().await?, pair).await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    pub(super) fn similarities_query(
+        &self,
+        ids: &[String],
+        asked: &[f32],
+    ) -> Option<ReadOnlyQuery> {
+        let id = self.place.id.as_ref()?;
+        let mut builder = self.builder();
+        let ids = builder.ids(ids);
+        let query = format!(
+            "SELECT {id}::text, {} FROM {} WHERE {id} = ANY ({ids})",
+            self.distance(asked),
+            self.place.table,
+            id = quoted(id),
+        );
+        Some(ReadOnlyQuery {
+            name: "SELECT",
+            before: None,
+            query,
+            values: builder.values,
+        })
+    }
+
+    /// Returns the SQL of the distance from a vector, by the expression that an index has.
+    fn distance(&self, asked: &[f32]) -> String {
+        let column = self.shape.column(&self.place.vector);
+        let data_type = column.map_or("vector", |column| &*column.data_type);
+        match self.shape.half_precision(self.place) {
+            Some((expression, data_type)) => vector::distance(expression, &data_type, "<=>", asked),
+            None => vector::distance(&quoted(&self.place.vector), data_type, "<=>", asked),
         }
     }
 

@@ -7,6 +7,16 @@ use ziggurat_postgres::{
     single_round_trip::{ReadOnlyQuery, Value},
 };
 
+/// Configurations of languages that write several nouns as one word.
+const JOINING: [&str; 6] = [
+    "danish",
+    "dutch",
+    "finnish",
+    "german",
+    "norwegian",
+    "swedish",
+];
+
 /// A text search configuration; by default the one of the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextConfiguration {
@@ -23,6 +33,14 @@ impl TextConfiguration {
         Self {
             constant: Some(literal(name)),
         }
+    }
+
+    /// Returns whether its language is known to write several nouns as one word.
+    #[must_use]
+    pub fn joins_words(&self) -> bool {
+        let constant = self.constant.as_deref().unwrap_or_default();
+        let name = constant.trim_matches('\'').rsplit('.').next();
+        name.is_some_and(|name| JOINING.contains(&name))
     }
 
     /// Finds the constant before `::regconfig` in an expression.
@@ -109,6 +127,8 @@ mod tests {
         assert!(of_index.serves(&english) && english.serves(&of_index));
         assert!(!of_index.serves(&TextConfiguration::named("german")));
         assert!(of_index.serves(&TextConfiguration::default()));
+        assert!(TextConfiguration::named("pg_catalog.german").joins_words());
+        assert!(!english.joins_words() && !TextConfiguration::default().joins_words());
         assert_eq!(
             TextConfiguration::of_expression("to_tsvector(body)"),
             TextConfiguration::default()

@@ -136,18 +136,24 @@ impl Lexicon {
     /// Returns the statement that creates a missing index.
     #[must_use]
     pub fn advice(place: &SearchTable) -> String {
-        let texts = if place.keyword_columns.is_empty() {
-            quoted(&place.text)
-        } else {
-            let columns = place.keyword_columns.iter().chain([&place.text]);
-            let columns = columns.map(|name| format!("coalesce({}::text, '')", quoted(name)));
-            columns.collect::<Vec<_>>().join(" || ' ' || ")
-        };
+        let columns: Vec<_> = place.keyword_columns.iter().chain([&place.text]).collect();
         format!(
-            "CREATE INDEX CONCURRENTLY ON {} USING gin (to_tsvector({}, {texts}))",
+            "CREATE INDEX CONCURRENTLY ON {} USING gin (to_tsvector({}, {}))",
             place.table,
             place.configuration().constant().unwrap_or("'english'"),
+            Self::texts(&columns),
         )
+    }
+
+    /// Returns the SQL of the text that an index over the words of these columns reads.
+    #[must_use]
+    pub fn texts(columns: &[&String]) -> String {
+        if let [column] = columns {
+            return quoted(column);
+        }
+        let columns = columns.iter();
+        let columns = columns.map(|name| format!("coalesce({}::text, '')", quoted(name)));
+        columns.collect::<Vec<_>>().join(" || ' ' || ")
     }
 
     /// Returns whether it covers all columns that are searched by words.

@@ -9,7 +9,7 @@ fn columns_of_a_table_are_checked() {
         (
             "vector_column: embedding",
             "vector_column: embedding, keyword_columns: {title: 11}",
-            at("keyword_columns.title", "must be between 1 and 10"),
+            at("keyword_columns.title", "must be between 0 and 10"),
         ),
         (
             "vector_column: embedding",

@@ -5,13 +5,14 @@ use std::{collections::HashSet, iter, mem};
 use ziggurat_search::bm25::{Bm25, Collection, TermCounts};
 use ziggurat_vector_search::retrieval_queries::Hit;
 
-use crate::retrieval::keywords::{Terms, stems::AlikeWords, weight};
+use crate::retrieval::keywords::{Terms, compounds::PartCounts, stems::AlikeWords, weight};
 
 /// A row that may match.
 pub(super) struct Candidate {
-    /// Empty but for the id if no word of the row begins like one of the question.
+    /// Empty but for the id if the row has no word like one of the question.
     hit: Hit,
     pub(super) words: AlikeWords,
+    parts: PartCounts,
     /// Number of phrases of the question that it contains.
     phrases: u32,
 }
@@ -29,9 +30,10 @@ impl Candidate {
         });
         let texts: Vec<_> = texts.collect();
         let words = terms.beginnings.count(&texts);
+        let parts = terms.compounds.count(&texts);
         let phrases = texts.iter().map(|(text, _)| terms.phrases.count(text));
         let phrases = phrases.max().unwrap_or_default();
-        let hit = if words.is_empty() {
+        let hit = if words.is_empty() && parts.is_empty() {
             Hit {
                 id: hit.id,
                 ..Hit::default()
@@ -42,6 +44,7 @@ impl Candidate {
         Self {
             hit,
             words,
+            parts,
             phrases,
         }
     }
@@ -57,12 +60,16 @@ impl Candidate {
 
 /// Returns the best rows that contain any of the words. Those with a phrase come first.
 pub(super) fn ranked(
+    terms: &Terms,
     candidates: Vec<Candidate>,
     counts: &[TermCounts],
     collection: &Collection,
     rows: u32,
 ) -> Vec<Hit> {
-    let scores = Bm25::DOCUMENTS.scores_within(collection, counts);
+    let mut scores = Bm25::DOCUMENTS.scores_within(collection, counts);
+    for ((score, candidate), counts) in scores.iter_mut().zip(&candidates).zip(counts) {
+        *score += terms.compounds.score(&candidate.parts, counts, collection);
+    }
     let best = scores.iter().copied().fold(0.0, f64::max);
     let mut hits: Vec<_> = candidates
         .into_iter()

@@ -4,16 +4,23 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ziggurat_search::bm25::Question;
 
-use crate::retrieval::keywords::{MAX_WORDS, phrases::Phrases, stems::Beginnings};
+use crate::retrieval::keywords::{
+    MAX_WORDS, compounds::Compounds, phrases::Phrases, stems::Beginnings,
+};
 
 /// Limit on a prefilter, in bytes, because PostgreSQL folds its case again for every row.
 const MAX_PATTERNS: usize = 4096;
+
+/// Minimum number of letters of a word that is looked for within others.
+const LONG: usize = 4;
 
 /// The words of a question.
 pub(super) struct Terms {
     /// The lexemes that rows are ranked by.
     pub(super) question: Question,
     pub(super) beginnings: Beginnings,
+    /// Empty unless the language joins words.
+    pub(super) compounds: Compounds,
     /// The words as they are written.
     pub(super) words: Vec<String>,
     /// The lexemes that an index is asked for, also the lexemes of texts with punctuation inside.
@@ -28,6 +35,18 @@ pub(super) struct Terms {
 // === impl Terms ===
 
 impl Terms {
+    /// Returns the lexemes that may stand within other words.
+    pub(super) fn within_others(&self) -> Vec<String> {
+        if self.compounds.is_empty() {
+            return Vec::new();
+        }
+        let lexemes = self.question.words().into_iter();
+        let long = lexemes.filter(|lexeme| {
+            lexeme.chars().count() >= LONG && lexeme.chars().all(char::is_alphanumeric)
+        });
+        long.map(str::to_owned).collect()
+    }
+
     /// Returns parts of words that a text with one of the terms contains: the words as they are
     /// written, and their lexemes.
     pub(super) fn patterns(&self) -> Vec<&str> {
@@ -101,6 +120,7 @@ mod tests {
         let terms = Terms {
             beginnings: Beginnings::new(&question.words()),
             question,
+            compounds: Compounds::default(),
             words: vec!["happiness".to_owned(), "tupl".to_owned()],
             indexed: BTreeSet::new(),
             prefixes: Vec::new(),

@@ -56,3 +56,39 @@ async fn an_index_over_the_texts_alone_finds_rows_by_their_texts() {
     let found = found(&test_database, &[("title", 9)], "ferns").await;
     assert_eq!(found, ["9002"]);
 }
+
+#[tokio::test]
+async fn titles_are_searched_by_words_unless_their_weight_is_0() {
+    let few = "DELETE FROM docs WHERE id < 2000; ANALYZE docs;".to_owned();
+    for change in [few, format!("{WHOLE}ANALYZE docs;")] {
+        let test_database = TestDatabase::with(&format!("{ROWS}{change}")).await;
+        let found = async |columns: Vec<(String, u32)>| {
+            let table = Table {
+                title: Some("title".to_owned()),
+                keyword_columns: columns,
+                ..table("docs")
+            };
+            let retriever = test_database.retriever(vec![table], weighing(0.0));
+            let passages = ask(&retriever, &question("ferns"), &[1.0, 0.0]).await;
+            let passages = passages.expect("an answer");
+            let mut found: Vec<_> = passages.into_iter().filter_map(|one| one.id).collect();
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(found(Vec::new()).await, ["9001", "9002"], "{change}");
+        let without = found(vec![("title".to_owned(), 0)]).await;
+        assert_eq!(without, ["9002"], "{change}");
+    }
+}
+
+#[tokio::test]
+async fn an_index_without_titles_still_finds_rows_by_their_texts() {
+    let test_database = TestDatabase::with(&format!("{ROWS}{PART}ANALYZE docs;")).await;
+    let table = Table {
+        title: Some("title".to_owned()),
+        ..table("docs")
+    };
+    let retriever = test_database.retriever(vec![table], weighing(0.0));
+    let passages = ask(&retriever, &question("shade ferns"), &[1.0, 0.0]).await;
+    assert_eq!(ids(&passages.expect("an answer")), ["9002", "9001"]);
+}

@@ -424,3 +424,36 @@ async fn a_vector_index_continues_its_scan_if_a_filter_removes_rows() {
         .expect("passages");
     assert_eq!(found.len(), 200);
 }
+
+#[tokio::test]
+async fn a_word_within_another_is_found_in_languages_that_join_words() {
+    let sql = "CREATE EXTENSION IF NOT EXISTS vector;
+        CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(2));
+        INSERT INTO docs VALUES (1, 'Die Donaudampfschifffahrt begann im Frühling.', '[1, 0]'),
+            (2, 'Die Schifffahrt ruht.', '[1, 0]'), (3, 'Ein Boot fährt.', '[1, 0]');";
+    let many = "INSERT INTO docs SELECT n, 'Nichts als Sand ' || n, '[1, 0]'
+            FROM generate_series(10, 2600) AS n;";
+    for change in ["", many] {
+        let test_database = TestDatabase::with(&format!("{sql}{change} ANALYZE docs;")).await;
+        let found = async |configuration: &str, compounds| {
+            let table = Table {
+                text_search_config: Some(configuration.to_owned()),
+                ..table("docs")
+            };
+            let options = SearchOptions {
+                compounds,
+                ..weighing(0.0)
+            };
+            let retriever = test_database.retriever(vec![table], options);
+            let passages = ask(&retriever, &question("Schifffahrt"), &[1.0, 0.0]).await;
+            let passages = passages.expect("an answer");
+            ids(&passages).join(" ")
+        };
+        assert_eq!(found("german", None).await, "2 1", "{change}");
+        assert_eq!(found("german", Some(false)).await, "2", "{change}");
+        if change.is_empty() {
+            assert_eq!(found("simple", None).await, "2");
+            assert_eq!(found("simple", Some(true)).await, "2 1");
+        }
+    }
+}
