@@ -192,7 +192,11 @@ mod tests {
             "answer tokens_used",
             "citations debug dropped_citations notice sources",
         ),
-        ("Citation", "end marker quote start", "id title url"),
+        (
+            "Citation",
+            "end marker quote start",
+            "id supported title url",
+        ),
         (
             "DebugDetails",
             "candidates dropped_passages milliseconds",

@@ -1,6 +1,6 @@
 //! `ask_documents`: an answer with its sources.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use ziggurat_calls::Call;
@@ -127,16 +127,16 @@ impl ToolHandler for AskDocuments {
             .with_optional("top_n", top_n())
             .with_optional("filter", filter())
             .with_optional("messages", Property::objects("Earlier turns.", message));
+        let doubt = Property::boolean("False: doubtful.");
+        let citation = Schema::new().with_optional("supported", doubt);
         let result = Schema::new()
             .with_required("answer", Property::string("With marks [1]."))
-            .with_optional(
-                "sources",
-                Property::objects("Sources.", SourceLabel::schema()),
-            )
+            .with_optional("sources", Property::objects("", SourceLabel::schema()))
+            .with_optional("citations", Property::objects("", citation))
             .with_required("tokens_used", Property::integer("Of the model."))
-            .with_required("no_answer", Property::boolean("Nothing was found."));
+            .with_required("no_answer", Property::boolean("Nothing found."));
         let description = format!(
-            "Answers a question from documents, with marks [1] for its sources.{}",
+            "Answers a question from documents, with marks [1].{}",
             self.about
         );
         let annotations = if self.is_local {
@@ -217,5 +217,26 @@ fn source_list(
         list.push_str(&line);
     }
     list.push_str(&nonce.end());
+    list.push_str(&doubts(cited));
     Ok(list)
+}
+
+/// Names the sources with doubtful marks, on a line of its own; empty without such marks.
+fn doubts(cited: &[Citation]) -> String {
+    let mut marks: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    for citation in cited {
+        let (doubtful, all) = marks.entry(citation.marker).or_default();
+        *doubtful += usize::from(citation.supported == Some(false));
+        *all += 1;
+    }
+    let marks = marks.iter().filter(|(_, (doubtful, _))| *doubtful > 0);
+    let marks = marks.map(|(marker, (doubtful, all))| format!("[{marker}] ({doubtful} of {all})"));
+    let marks: Vec<_> = marks.collect();
+    if marks.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nMarks not supported by their passage: {}",
+        marks.join(", ")
+    )
 }

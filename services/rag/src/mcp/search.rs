@@ -71,14 +71,14 @@ impl ToolHandler for SearchDocuments {
             .with_optional("filter", filter())
             .with_optional(
                 "min_score",
-                Property::number("Leave out passages that are less similar: 0 to 1."),
+                Property::number("Leave out less similar passages: 0 to 1."),
             );
         let passage = SourceLabel::schema()
             .with_required("score", Property::number("Higher is better."))
             .with_required("text", Property::string("Fenced text."));
         let result = Schema::new()
             .with_required("passages", Property::objects("Best first.", passage))
-            .with_required("left_out", Property::integer("More were found."));
+            .with_required("left_out", Property::integer("More found."));
         let description = format!(
             "Finds passages of documents by meaning and by words, best first. No model answers.{}",
             self.about

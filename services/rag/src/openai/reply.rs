@@ -91,6 +91,11 @@ struct UrlCitation<'a> {
     title: &'a str,
     /// The address of the row; empty if the table has no column for it.
     url: &'a str,
+    /// False if the passage probably does not support the claim of the mark; else absent. The API of
+    /// `OpenAI` has no such member.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    supported: Option<bool>,
 }
 
 /// Tokens of an answer, as counted by the provider.
@@ -308,6 +313,7 @@ impl<'a> From<&'a Citation> for Annotation<'a> {
                 end_index: citation.end,
                 title: title.unwrap_or_default(),
                 url: citation.url.as_deref().unwrap_or_default(),
+                supported: citation.supported,
             },
         }
     }

@@ -120,6 +120,27 @@ async fn a_stream_holds_markers_back_until_they_are_whole() {
 }
 
 #[tokio::test]
+async fn a_claim_with_the_mark_of_another_passage_is_not_supported_whole_or_streamed() {
+    let mut setup = Setup::new().await;
+    let service = served([titled(&mut setup).await]);
+    let said_text = "Moss likes rain [1]. Ferns like shade [1].";
+    let mut doubtful = fern(16);
+    doubtful["supported"] = json!(false);
+    let expected = json!([doubtful, fern(38)]);
+    setup.fake.next_of(Api::Anthropic, Turn::text(said_text));
+    let (_, answer) = ask(&service, cited()).await;
+    assert_eq!(answer["citations"], expected);
+    for turn in [
+        Turn::text(said_text),
+        letter_by_letter(said_text).in_pieces(1),
+    ] {
+        setup.fake.next_of(Api::Anthropic, turn);
+        let (text, citations, _) = sorted(&text(stream(&service, cited()).await).await);
+        assert_eq!((&*text, json!(citations)), (said_text, expected.clone()));
+    }
+}
+
+#[tokio::test]
 async fn the_sources_of_a_stream_come_before_the_model_is_asked() {
     let mut setup = Setup::new().await;
     let service = served([titled(&mut setup).await]);

@@ -176,6 +176,30 @@ async fn an_answer_has_its_marks_citations_and_sources() {
         text.contains("\n[1] id fern\n[2] Ferns, https://x/f, id f2\nEND "),
         "{text}"
     );
+    assert!(!text.contains("supported"), "{text}");
+}
+
+#[tokio::test]
+async fn an_answer_names_the_marks_that_their_passages_do_not_support() {
+    let mut setup = Setup::new().await;
+    setup.fixture.given(PARTS).await;
+    let tools = tools(vec![ordered(&setup)], Settings::default());
+    let said = "They grow in woods [1]. Ferns like shade [1]. They grow in woods [2].";
+    setup.fake.next_of(Api::Anthropic, Turn::text(said));
+    let arguments = json!({"query": QUESTION, "top_n": 3});
+    let answered = tool(&tools, "ask_documents", arguments).await;
+    let citations = answered["structuredContent"]["citations"].as_array();
+    let supported = citations.into_iter().flatten().map(|it| &it["supported"]);
+    let supported: Vec<_> = supported.collect();
+    assert_eq!(supported, [&json!(false), &Value::Null, &Value::Null]);
+    let (text, _) = shown(&answered);
+    let end = "\nMarks not supported by their passage: [1] (1 of 2)";
+    assert!(text.ends_with(end), "{text}");
+    assert!(outside(text).ends_with(&format!("{end}\n")), "{text}");
+    let listed = call(&tools, "tools/list", json!({})).await;
+    let members = &listed["tools"][0]["outputSchema"]["properties"]["citations"];
+    let supported = &members["items"]["properties"]["supported"];
+    assert_eq!(supported["type"], "boolean", "{members}");
 }
 
 #[tokio::test]

@@ -139,6 +139,19 @@ async fn the_last_message_is_the_question_and_the_others_are_its_history() {
 }
 
 #[tokio::test]
+async fn an_annotation_says_if_its_passage_does_not_support_the_claim() {
+    let setup = Setup::new().await;
+    let service = compatible([setup.parts()]);
+    let turn = Turn::text("Moss likes rain [1]. Ferns like shade [1].");
+    setup.fake.next_of(Api::Anthropic, turn);
+    let (_, answer) = chat(&service, &conversation()).await;
+    let annotations = &answer["choices"][0]["message"]["annotations"];
+    assert_eq!(annotations[0]["url_citation"]["supported"], false);
+    let right = &annotations[1]["url_citation"];
+    assert_eq!(right.get("supported"), None, "{right}");
+}
+
+#[tokio::test]
 async fn a_stream_has_chunks_annotations_and_the_usage_if_it_is_asked_for() {
     let setup = Setup::new().await;
     let service = compatible([setup.parts()]);

@@ -302,6 +302,10 @@ fn answers_of_the_tool_are_those_of_the_endpoint() {
                 let message = message("tools/call", &params);
                 let answer = client.send("POST", "/mcp", CALL, &message).json();
                 let said = &answer["result"]["structuredContent"];
+                // Its answers are quotes.
+                let citations = said["citations"].as_array().into_iter().flatten();
+                let doubtful = citations.filter(|it| it.get("supported").is_some());
+                assert_eq!(doubtful.count(), 0, "{query}: {said}");
                 for member in ["answer", "citations", "tokens_used"] {
                     assert_eq!(said[member], expected[member], "{query}: {member}");
                 }
