@@ -318,6 +318,7 @@ async fn answers(
     questions: &[GoldenQuestion],
 ) -> anyhow::Result<AnswerFigures> {
     let (mut valid, mut expected, mut has_expected) = (0.0, 0, 0.0);
+    let (mut citations, mut supported) = (0, 0.0);
     let mut times = Vec::new();
     let mut progress = StepCounter::new(questions.len(), "answers");
     for question in questions {
@@ -326,6 +327,9 @@ async fn answers(
         let answer = answer.with_context(|| format!("question {}", question.id))?;
         times.push(began.elapsed().as_secs_f64() * 1000.0);
         valid += f64::from(answer.citations > 0 && answer.dropped_citations == 0);
+        citations += answer.citations;
+        let unsupported = answer.unsupported_citations;
+        supported += u32::try_from(answer.citations - unsupported).map_or(0.0, f64::from);
         if !question.answer_has.is_empty() {
             expected += 1;
             has_expected += f64::from(question.is_answered_by(&answer.text));
@@ -335,6 +339,7 @@ async fn answers(
     Ok(AnswerFigures {
         answers: times.len(),
         valid_citations: share(valid, times.len()),
+        supported_citations: (citations > 0).then(|| share(supported, citations)),
         has_expected: (expected > 0).then(|| share(has_expected, expected)),
         latency: Latency::of(times),
     })

@@ -65,6 +65,8 @@ pub struct CheckedAnswer {
     pub citations: usize,
     /// Number of citations that name none.
     pub dropped_citations: u64,
+    /// Number of citations with a passage that does not support their claim.
+    pub unsupported_citations: usize,
 }
 
 /// A passage of a pipeline.
@@ -151,10 +153,13 @@ impl Evaluator {
         let call = Call::off();
         let answered = Box::pin(answer(&self.pipeline, query, deadline, &call, None)).await;
         let answered = answered.map_err(Reason::Failed)?;
+        let citations = answered.citations.unwrap_or_default();
+        let unsupported = citations.iter().filter(|it| it.supported == Some(false));
         Ok(CheckedAnswer {
             text: answered.text,
-            citations: answered.citations.map_or(0, |citations| citations.len()),
+            citations: citations.len(),
             dropped_citations: answered.dropped_citations,
+            unsupported_citations: unsupported.count(),
         })
     }
 

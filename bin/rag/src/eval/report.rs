@@ -69,6 +69,9 @@ pub(super) struct AnswerFigures {
     pub(super) answers: usize,
     /// Share of the answers with citations, all of which name a passage that was shown.
     pub(super) valid_citations: f64,
+    /// Share of the citations with a passage that supports their claim; absent without citations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) supported_citations: Option<f64>,
     /// Share of the answers that contain what they must; absent if none must contain anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) has_expected: Option<f64>,
@@ -183,6 +186,9 @@ impl Report {
                 "\n{} answers: {:.4} with valid citations",
                 answers.answers, answers.valid_citations
             );
+            if let Some(share) = answers.supported_citations {
+                let _ = write!(text, ", {share:.4} of the citations supported");
+            }
             if let Some(share) = answers.has_expected {
                 let _ = write!(text, ", {share:.4} with what they must have");
             }
@@ -219,6 +225,10 @@ impl Report {
         if let (Some(before), Some(now)) = (&before.answers, &self.answers) {
             let what = "the share of answers with valid citations";
             compare(what, before.valid_citations, now.valid_citations);
+            let supported = (before.supported_citations, now.supported_citations);
+            if let (Some(before), Some(now)) = supported {
+                compare("the share of supported citations", before, now);
+            }
             if let (Some(before), Some(now)) = (before.has_expected, now.has_expected) {
                 compare("the share of answers with what they must have", before, now);
             }

@@ -230,7 +230,8 @@ fn answers_are_checked_only_if_that_is_asked_for() {
     fake.next_of(Api::Anthropic, Turn::text("With vinegar [7]."));
     let ran = eval(&home, "@golden.jsonl -answers -o @report.json");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let shown = "2 answers: 0.5000 with valid citations, 0.5000 with what they must have";
+    let shown = "2 answers: 0.5000 with valid citations, 1.0000 of the citations supported, \
+        0.5000 with what they must have";
     assert!(ran.stdout.contains(shown), "{}", ran.stdout);
     assert_eq!(json(&home, "report.json")["answers"]["has_expected"], 0.5);
 }

@@ -90,11 +90,17 @@ async fn rows_without_an_id_cannot_be_judged() {
 async fn answers_have_citations_even_if_clients_may_not_see_sources() {
     let setup = Setup::new().await;
     let evaluator = evaluator(hybrid(&setup, table("docs")));
-    for (text, citations, dropped) in [("Shade [1].", 1, 0), ("Shade [1][9].", 1, 1), ("?", 0, 0)] {
+    for (text, citations, dropped, unsupported) in [
+        ("Shade [1].", 1, 0, 0),
+        ("Shade [1][9].", 1, 1, 0),
+        ("Moss likes rain [1]. Moss likes rain [2].", 2, 0, 1),
+        ("?", 0, 0, 0),
+    ] {
         setup.fake.next_of(Api::Anthropic, Turn::text(text));
         let answer = evaluator.answer(QUESTION).await.expect("an answer");
         let counts = (answer.citations, answer.dropped_citations);
         assert_eq!(counts, (citations, dropped), "{text}: {answer:?}");
+        assert_eq!(answer.unsupported_citations, unsupported, "{text}");
     }
 }
 
