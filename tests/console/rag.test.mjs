@@ -126,6 +126,27 @@ test('pointer and focus show a quote in place, which Esc and leaving take away',
     await quote.waitFor({ state: 'detached' })
   }))
 
+test('a citation that its passage does not support is marked in words', () =>
+  visit({ bypassPolicy: true }, async (page) => {
+    await page.route('**/v1/pipelines/model', (route) => {
+      const events = [
+        { type: 'sources', sources: [{ title: 'Wool', content: 'Wool is washed by hand.', score: 1 }] },
+        { type: 'chunk', content: 'Silk is ironed [1]' },
+        { type: 'citation', marker: 1, title: 'Wool', start: 15, end: 18, quote: 'Wool is washed by hand.', supported: false },
+        { type: 'done', dropped_citations: 0 },
+      ]
+      const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+      return route.fulfill({ contentType: 'text/event-stream', body })
+    })
+    await open(page, 'model')
+    const turn = await ask(page, 'How is silk ironed?')
+    const mark = turn.getByRole('link', { name: 'Passage 1: Wool, not supported' })
+    await turn.getByText('not supported', { exact: true }).waitFor()
+    await mark.focus()
+    await page.getByRole('tooltip').getByText('The citation is probably wrong.').waitFor()
+    await assertAccessible(page, 'an unsupported citation')
+  }))
+
 test('a pipeline that shares no passages says so, and its marks are texts', () =>
   visit({}, async (page) => {
     await open(page, 'closed')

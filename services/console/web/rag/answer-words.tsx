@@ -1,5 +1,6 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { Citation } from '../api/rag'
+import { Badge } from '../parts/facts'
 import { place } from '../parts/floating'
 import { Foreign } from '../parts/foreign'
 import { rag as text } from '../text/rag'
@@ -48,6 +49,7 @@ function CitationMark({ turn, citation }: { turn: Turn; citation: Citation }) {
   const leaving = useRef<ReturnType<typeof setTimeout>>(undefined)
   const [open, setOpen] = useState(false)
   const { marker, quote, title = '' } = citation
+  const doubtful = citation.supported === false
   useEffect(() => () => clearTimeout(leaving.current), [])
   useEffect(() => {
     const [own, anchor] = [panel.current, link.current]
@@ -77,7 +79,7 @@ function CitationMark({ turn, citation }: { turn: Turn; citation: Citation }) {
         ref={link}
         class="rag-mark-link"
         href={`#${passageId(turn.id, marker - 1)}`}
-        aria-label={text.citation(marker, title)}
+        aria-label={doubtful ? `${text.citation(marker, title)}, ${text.unsupported}` : text.citation(marker, title)}
         {...(open && { 'aria-describedby': id })}
         onPointerEnter={show}
         onPointerLeave={hide}
@@ -87,11 +89,19 @@ function CitationMark({ turn, citation }: { turn: Turn; citation: Citation }) {
       >
         [{marker}]
       </a>
+      {doubtful && (
+        // The name of the link says it, too.
+        <span aria-hidden="true">
+          {' '}
+          <Badge kind="warn">{text.unsupported}</Badge>
+        </span>
+      )}
       {open && (
         <span ref={panel} id={id} class="rag-quote" role="tooltip" popover="manual" onPointerEnter={show} onPointerLeave={hide}>
           <strong>
             <Foreign text={title || text.untitled(marker, citation.id)} />
           </strong>
+          {doubtful && <em>{text.unsupportedText}</em>}
           <Foreign text={quote} />
         </span>
       )}

@@ -29,6 +29,8 @@ export const rag = {
   facts: (first: number | null, all: number, tokens: number | null) =>
     [first === null ? null : `passages after ${duration(first)}`, duration(all), tokens === null ? null : `about ${count(tokens, 'token', 'tokens')} read`].filter(Boolean).join(' · '),
   citation: (marker: number, title: string) => `Passage ${marker}${title ? `: ${title}` : ''}`,
+  unsupported: 'not supported',
+  unsupportedText: 'Another passage has more words of this claim. The citation is probably wrong.',
   run: (passage: number) => `quoted from passage ${passage}`,
 
   passages: 'Passages',
