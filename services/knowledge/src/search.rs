@@ -93,12 +93,18 @@ impl Search {
         let pairs = |found: &[Scored]| -> Vec<_> {
             found.iter().map(|found| (found.id, found.score)).collect()
         };
-        let fused = Fusion::default().fuse(pairs(&closest), pairs(&by_words));
-        let mut similarities: HashMap<_, _> = pairs(&closest).into_iter().collect();
-        let ids = fused.iter().map(|entry| entry.key);
+        let mut closest = pairs(&closest);
+        let mut similarities: HashMap<_, _> = closest.iter().copied().collect();
+        let ids = by_words.iter().map(|found| found.id);
         let unknown = ids.filter(|id| !similarities.contains_key(id));
         let unknown: Vec<_> = unknown.collect();
-        similarities.extend(self.similarities(vector, &unknown).await?);
+        let others = self.similarities(vector, &unknown).await?;
+        similarities.extend(others.iter().copied());
+        closest.extend(others);
+        closest.sort_by(|(one, score), (two, other)| {
+            other.total_cmp(score).then_with(|| one.cmp(two))
+        });
+        let fused = Fusion::default().fuse(closest, pairs(&by_words));
         // Passages without a vector are not comparable, and are left out.
         let best = fused.iter().filter_map(|entry| {
             let score = *similarities.get(&entry.key)?;

@@ -68,7 +68,7 @@ fn ranked(rows: &[Neighbour], search_call: &SearchCall) -> Vec<Passage> {
     let mut passages = cut(rows, search_call);
     let by_words = word_scores(rows, &passages, &search_call.question);
     let fusion = Fusion {
-        method: Method::RangeSum,
+        method: Method::WeightedSum,
         vector_weight: VECTOR_WEIGHT,
     };
     let fused = fusion.fuse(row_scores(rows, &passages), by_words);
