@@ -236,7 +236,7 @@ def short_answers(packages):
     return documents, questions
 
 
-def markdown(package, folder, by_section):
+def markdown(package, folder, by_section=False):
     """Documents are files of Markdown that begin with a heading.
 
     A file is a page, and the question its description in the front matter; or a file is a section below
@@ -293,7 +293,7 @@ ALL = [
     ("man-ja", "simple", PAGES, manual_pages("manpages-ja", f"{MAN}/ja", "158"), 250, 200),
     ("libreoffice-fi", "finnish", HELP, libreoffice("fi", "sv"), 800, 250),
     ("libreoffice-sv", "swedish", HELP, libreoffice("sv", "fi"), 800, 250),
-    ("markdown-pages", "english", "Markdown, summary → page", markdown("next", "package/dist/docs", False), 2000, 300),
+    ("markdown-pages", "english", "Markdown, summary → page", markdown("next", "package/dist/docs"), 2000, 300),
     ("packages-de", "german", PACKAGES, descriptions("de"), 2000, 300),
 ]
 HELD_OUT = ("markdown-pages", "packages-de")
