@@ -125,6 +125,10 @@ impl<'a> Ingest<'a> {
                 }
                 tell(Event::Removed { id });
             }
+            let is_changed = outcome.passages > 0 || outcome.removed > 0;
+            if writes && is_changed {
+                store.analyze().await?;
+            }
         }
         Ok(outcome)
     }

@@ -383,6 +383,19 @@ impl<'a> Store<'a> {
             .map(drop)
     }
 
+    /// Has PostgreSQL count the rows and their words anew: searches depend on both, and a new table
+    /// would be without for minutes. Only the owner of the table may; for others nothing happens.
+    pub(crate) async fn analyze(&self) -> Result<(), IngestError> {
+        let mut lease = self.pool.lease().await?;
+        let analyzed = lease
+            .begin()
+            .ask(&format!("ANALYZE {}", self.table.sql_name))
+            .await;
+        analyzed.during("analyzing the table")?;
+        lease.settle();
+        Ok(())
+    }
+
     /// Deletes a document.
     pub(crate) async fn remove(&self, id: &str) -> Result<(), IngestError> {
         let mut lease = self.pool.lease().await?;

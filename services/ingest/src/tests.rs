@@ -159,6 +159,11 @@ async fn documents_of_every_format_become_rows_of_a_new_table() {
         JOIN pg_am a ON a.oid = relam WHERE indrelid = 'documents'::regclass ORDER BY 1";
     let indexes = setup.rows(indexes).await;
     assert_eq!(indexes, ["btree", "btree", "gin", "gin", "hnsw"]);
+    let words = "SELECT (pg_get_expr(indexprs, indrelid) LIKE '%title%content%')::text FROM pg_index
+        WHERE indrelid = 'documents'::regclass AND indexprs IS NOT NULL";
+    let counted = "SELECT reltuples::text FROM pg_class WHERE oid = 'documents'::regclass";
+    assert_eq!(setup.rows(words).await, ["true"]);
+    assert_eq!(setup.rows(counted).await, ["6"]);
     let log = setup.log();
     for told in [
         "LeftOut { name: \"docs/g.png\", reason: \"no format that is read\" }",
