@@ -14,7 +14,7 @@ use std::{
 use futures_util::TryStreamExt as _;
 use sqlx::Row as _;
 use tokio::{sync::Semaphore, task::spawn_blocking};
-use ziggurat_search::fusion::Fusion;
+use ziggurat_search::fusion::{Fusion, add_known};
 
 pub use self::passages::Passage;
 use crate::{
@@ -100,10 +100,7 @@ impl Search {
         let unknown: Vec<_> = unknown.collect();
         let others = self.similarities(vector, &unknown).await?;
         similarities.extend(others.iter().copied());
-        closest.extend(others);
-        closest.sort_by(|(one, score), (two, other)| {
-            other.total_cmp(score).then_with(|| one.cmp(two))
-        });
+        add_known(&mut closest, others);
         let fused = Fusion::default().fuse(closest, pairs(&by_words));
         // Passages without a vector are not comparable, and are left out.
         let best = fused.iter().filter_map(|entry| {

@@ -26,7 +26,7 @@ const CONSTANT: f64 = 60.0;
 /// Weight of the vector arm in a weighted sum by default, and in reciprocal rank fusion.
 /// `benches/rag/collections` measures them. Of two entries that are each the best of one arm and the
 /// worst of the other, the one with the words comes first.
-const IN_SUM: f64 = 0.49;
+const IN_SUM: f64 = 0.45;
 const BY_RANK: f64 = 0.5;
 
 /// The method that merges two rankings, and the weights of the two arms.
@@ -185,6 +185,23 @@ impl<K: Clone + Eq + Hash> Entries<K> {
     }
 }
 
+/// Adds entries that only the keyword arm found to the vector arm, with their scores there.
+///
+/// A score far below the others would make these alike. So the lowest possible one is half the range
+/// of the others below the worst of them.
+pub fn add_known<K: Ord>(vector: &mut Vec<(K, f64)>, others: impl IntoIterator<Item = (K, f64)>) {
+    let ends = vector.first().zip(vector.last());
+    let ends = ends.map(|((_, best), (_, worst))| (*best, *worst));
+    let floor = ends
+        .filter(|(best, worst)| best > worst)
+        .map_or(f64::NEG_INFINITY, |(best, worst)| {
+            worst - (best - worst) / 2.0
+        });
+    let others = others.into_iter();
+    vector.extend(others.map(|(key, score)| (key, score.max(floor))));
+    vector.sort_by(|(one, score), (two, other)| other.total_cmp(score).then_with(|| one.cmp(two)));
+}
+
 /// Merges the rankings of several tables, each with the number of its table. Of entries with the
 /// same table and key, the first is kept. Ties are broken as in [`Fusion::fuse`], but by the earlier table
 /// before the smaller key.
@@ -295,6 +312,18 @@ mod tests {
         let alone = fusion.fuse([('A', 0.9)], [('B', 3.0)]);
         assert_eq!((alone[0].key, alone[1].key), ('A', 'B'));
         assert!((alone[1].score - 0.4).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_known_score_far_below_the_others_counts_half_their_range_below_the_worst() {
+        let mut vector = vec![('A', 0.9), ('B', 0.7)];
+        add_known(&mut vector, [('C', 0.8), ('D', -1.0), ('E', 0.65)]);
+        let keys: String = vector.iter().map(|(key, _)| *key).collect();
+        assert_eq!(keys, "ACBED");
+        assert!((vector[4].1 - 0.6).abs() < 1e-9, "{vector:?}");
+        let mut equal = vec![('A', 0.9), ('B', 0.9)];
+        add_known(&mut equal, [('C', 0.5)]);
+        assert_eq!(equal[2], ('C', 0.5));
     }
 
     #[test]

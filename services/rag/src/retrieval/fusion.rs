@@ -5,7 +5,7 @@ use std::{
     mem,
 };
 
-use ziggurat_search::fusion::{Fused, Fusion, merge};
+use ziggurat_search::fusion::{Fused, Fusion, add_known, merge};
 use ziggurat_vector_search::retrieval_queries::Hit;
 
 use crate::retrieval::Passage;
@@ -92,13 +92,13 @@ impl Hits {
 
     /// Returns all rows with a known similarity, the most similar first.
     fn by_similarity(&self) -> Vec<(Key<'_>, f64)> {
-        let others = self.similarities.iter();
-        let others = others.map(|(id, similarity)| (Key::Id(id), *similarity));
-        let mut all: Vec<_> = scored(&self.vector).chain(others).collect();
+        let mut all: Vec<_> = scored(&self.vector).collect();
         if !self.similarities.is_empty() {
-            all.sort_by(|(one, score), (two, other)| {
-                other.total_cmp(score).then_with(|| one.cmp(two))
-            });
+            let others = self.similarities.iter();
+            add_known(
+                &mut all,
+                others.map(|(id, similarity)| (Key::Id(id), *similarity)),
+            );
         }
         all
     }
