@@ -11,7 +11,7 @@
 //! let keyword = [("C", 7.0), ("D", 5.5)];
 //! let fused = Fusion::default().fuse(vector, keyword);
 //! let order: Vec<_> = fused.iter().map(|entry| entry.key).collect();
-//! assert_eq!(order, ["C", "D", "A", "B"]);
+//! assert_eq!(order, ["C", "A", "D", "B"]);
 //! ```
 
 use std::{
@@ -198,8 +198,11 @@ pub fn add_known<K: Ord>(vector: &mut Vec<(K, f64)>, others: impl IntoIterator<I
             worst - (best - worst) / 2.0
         });
     let others = others.into_iter();
-    vector.extend(others.map(|(key, score)| (key, score.max(floor))));
-    vector.sort_by(|(one, score), (two, other)| other.total_cmp(score).then_with(|| one.cmp(two)));
+    let mut others: Vec<_> = others.map(|(key, score)| (key, score.max(floor))).collect();
+    others.sort_by(|(one, _), (two, _)| one.cmp(two));
+    vector.extend(others);
+    // Of equal scores, the order of the arm stays.
+    vector.sort_by(|(_, score), (_, other)| other.total_cmp(score));
 }
 
 /// Merges the rankings of several tables, each with the number of its table. Of entries with the
@@ -321,9 +324,10 @@ mod tests {
         let keys: String = vector.iter().map(|(key, _)| *key).collect();
         assert_eq!(keys, "ACBED");
         assert!((vector[4].1 - 0.6).abs() < 1e-9, "{vector:?}");
-        let mut equal = vec![('A', 0.9), ('B', 0.9)];
-        add_known(&mut equal, [('C', 0.5)]);
-        assert_eq!(equal[2], ('C', 0.5));
+        let mut equal = vec![('Z', 0.9), ('B', 0.9)];
+        add_known(&mut equal, [('D', 0.5), ('C', 0.5), ('A', 0.9)]);
+        let expected = [('Z', 0.9), ('B', 0.9), ('A', 0.9), ('C', 0.5), ('D', 0.5)];
+        assert_eq!(equal, expected);
     }
 
     #[test]
