@@ -209,7 +209,7 @@ fn fusion_has_a_method_and_two_weights() {
     };
     let (rrf, sum) = (Method::ReciprocalRank(60.0), Method::WeightedSum);
     for (search, method, weight) in [
-        ("{}", sum, 0.45),
+        ("{}", sum, 0.48),
         ("{vector_weight: 0.7}", sum, 0.7),
         ("{fusion: {vector: 0.7}}", sum, 0.7),
         ("{fusion: {keyword: 0.25}}", sum, 0.75),
