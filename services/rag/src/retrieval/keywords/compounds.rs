@@ -17,14 +17,26 @@ const LETTERS: usize = 5;
 /// Weight of a word that a text has only within others. `benches/rag/collections` measures it.
 const WEIGHT: f64 = 0.5;
 
-type Part = [char; LETTERS];
+/// Bits of a letter in a part: those of the alphabets of Europe.
+const LETTER_BITS: u32 = 12;
+
+/// Bits of a part.
+const PART_BITS: u64 = (1 << (LETTER_BITS * 5)) - 1;
+
+/// Five letters as one number.
+type Part = u64;
 
 /// The parts of the words of a question.
 #[derive(Debug, Default)]
 pub(super) struct Compounds {
     words: Vec<Word>,
     parts: HashMap<Part, usize>,
+    marks: Marks,
 }
+
+/// One bit of 4096 for each part: most parts of a text are not among them, and need no lookup.
+#[derive(Debug)]
+struct Marks([u64; 64]);
 
 /// A word of a question.
 #[derive(Debug)]
@@ -68,6 +80,7 @@ impl Compounds {
 
     fn number(&mut self, part: Part) -> usize {
         let next = self.parts.len();
+        self.marks.add(part);
         *self.parts.entry(part).or_insert(next)
     }
 
@@ -80,7 +93,8 @@ impl Compounds {
         for (text, weight) in texts {
             let words = tokens::terms(text).filter(|word| word.len() <= tokens::LONGEST_WORD);
             for word in words {
-                for number in parts(&word).filter_map(|part| self.parts.get(&part)) {
+                let marked = parts(&word).filter(|part| self.marks.has(*part));
+                for number in marked.filter_map(|part| self.parts.get(&part)) {
                     let count: &mut u32 = counts.entry(*number).or_default();
                     *count = count.saturating_add(*weight);
                 }
@@ -122,19 +136,39 @@ impl PartCounts {
     }
 }
 
+// === impl Marks ===
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self([0; 64])
+    }
+}
+
+impl Marks {
+    /// Returns the place of a part: a word of bits, and a bit in it.
+    fn place(part: Part) -> (usize, u64) {
+        let [low, high, ..] = (part.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).to_le_bytes();
+        (usize::from(high % 64), 1 << (low % 64))
+    }
+
+    fn add(&mut self, part: Part) {
+        let (at, bit) = Self::place(part);
+        self.0[at] |= bit;
+    }
+
+    fn has(&self, part: Part) -> bool {
+        let (at, bit) = Self::place(part);
+        self.0[at] & bit != 0
+    }
+}
+
 /// Returns each five letters of a word that follow each other.
 fn parts(word: &str) -> impl Iterator<Item = Part> {
-    let mut letters = word.chars();
-    let mut part = ['\0'; LETTERS];
-    let first = letters.by_ref().take(LETTERS - 1);
-    for (place, letter) in part[1..].iter_mut().zip(first) {
-        *place = letter;
-    }
-    letters.map(move |letter| {
-        part.rotate_left(1);
-        part[LETTERS - 1] = letter;
-        part
-    })
+    let letters = word.chars().scan(0, |part: &mut Part, letter| {
+        *part = (*part << LETTER_BITS | u64::from(u32::from(letter) & 0xfff)) & PART_BITS;
+        Some(*part)
+    });
+    letters.skip(LETTERS - 1)
 }
 
 #[cfg(test)]
@@ -143,9 +177,10 @@ mod tests {
 
     #[test]
     fn a_word_has_a_part_for_each_five_letters() {
-        let all = |word| -> Vec<String> { parts(word).map(String::from_iter).collect() };
-        assert_eq!(all("schiff"), ["schif", "chiff"]);
-        assert_eq!(all("größe"), ["größe"]);
+        let all = |word| parts(word).collect::<Vec<_>>();
+        assert_eq!(all("schiff"), [all("schif"), all("chiff")].concat());
+        assert_eq!(all("größe").len(), 1);
+        assert_ne!(all("größe"), all("große"));
         assert!(all("fahr").is_empty() && all("").is_empty());
     }
 
