@@ -383,13 +383,14 @@ impl<'a> Store<'a> {
             .map(drop)
     }
 
-    /// Has PostgreSQL count the rows and their words anew: searches depend on both, and a new table
-    /// would be without for minutes. Only the owner of the table may; for others nothing happens.
+    /// Has PostgreSQL count the rows and their words anew: searches depend on the counts, and a new
+    /// table has none for minutes. If the role does not own the table, or another task holds it,
+    /// nothing happens.
     pub(crate) async fn analyze(&self) -> Result<(), IngestError> {
         let mut lease = self.pool.lease().await?;
         let analyzed = lease
             .begin()
-            .ask(&format!("ANALYZE {}", self.table.sql_name))
+            .ask(&format!("ANALYZE (SKIP_LOCKED) {}", self.table.sql_name))
             .await;
         analyzed.during("analyzing the table")?;
         lease.settle();

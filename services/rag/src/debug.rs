@@ -59,7 +59,7 @@ pub(super) struct Milliseconds {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) keyword: Option<f64>,
-    /// The fusion of both.
+    /// The fusion of both, with the similarities of rows that only keywords found.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) fuse: Option<f64>,

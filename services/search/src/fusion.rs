@@ -11,7 +11,7 @@
 //! let keyword = [("C", 7.0), ("D", 5.5)];
 //! let fused = Fusion::default().fuse(vector, keyword);
 //! let order: Vec<_> = fused.iter().map(|entry| entry.key).collect();
-//! assert_eq!(order, ["C", "A", "D", "B"]);
+//! assert_eq!(order, ["C", "A", "B", "D"]);
 //! ```
 
 use std::{

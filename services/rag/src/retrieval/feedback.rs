@@ -26,31 +26,34 @@ const WEIGHT: f64 = 0.3;
 const MAX_WORDS: usize = 4096;
 
 /// Orders passages, best first, again by the words that the best of them have in common.
-pub(super) fn apply(mut passages: Vec<Passage>) -> Vec<Passage> {
-    let words: Vec<Vec<_>> = passages
-        .iter()
-        .map(|passage| tokens::terms(&passage.content).take(MAX_WORDS).collect())
-        .collect();
-    let learned = learned(&passages, &words);
-    let counts = counts(&learned, &words);
-    let by_words = Bm25::PASSAGES.scores(&counts);
-    drop(words);
-    let mut by_words: Vec<_> = by_words.into_iter().enumerate().collect();
-    by_words.retain(|(_, score)| *score > 0.0);
-    by_words.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+pub(super) fn apply(passages: Vec<Passage>) -> Vec<Passage> {
     let fusion = Fusion {
         method: Method::WeightedSum,
         vector_weight: 1.0 - WEIGHT,
     };
     let before = passages.iter().map(|passage| passage.score).enumerate();
-    let fused = fusion.fuse(before.collect::<Vec<_>>(), by_words);
-    let mut passages: Vec<_> = passages.drain(..).map(Some).collect();
+    let fused = fusion.fuse(before, by_words(&passages));
+    let mut passages: Vec<_> = passages.into_iter().map(Some).collect();
     let ordered = fused.into_iter().filter_map(|entry| {
         let passage = passages[entry.key].take()?;
         let score = entry.score;
         Some(Passage { score, ..passage })
     });
     ordered.collect()
+}
+
+/// Returns the places of the passages with such words, and their scores, best first.
+fn by_words(passages: &[Passage]) -> Vec<(usize, f64)> {
+    let words: Vec<Vec<_>> = passages
+        .iter()
+        .map(|passage| tokens::terms(&passage.content).take(MAX_WORDS).collect())
+        .collect();
+    let learned = learned(passages, &words);
+    let scores = Bm25::PASSAGES.scores(&counts(&learned, &words));
+    let mut scores: Vec<_> = scores.into_iter().enumerate().collect();
+    scores.retain(|(_, score)| *score > 0.0);
+    scores.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    scores
 }
 
 /// Returns the words that tell the best passages from the others: those with the highest sum of

@@ -53,13 +53,11 @@ pub(super) fn fuse_hits(hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -
         .map(|(table, place, score)| {
             let is_of_vector = place < hits[table].vector.len();
             let found = hits[table].take(place);
-            let id = found.id.as_ref();
-            let similarity = id.and_then(|id| hits[table].similarities.get(id).copied());
             Passage {
                 id: found.id,
                 content: found.content,
                 score,
-                relevance: is_of_vector.then_some(found.score).or(similarity),
+                relevance: is_of_vector.then_some(found.score),
                 title: found.title,
                 url: found.url,
                 table,

@@ -100,13 +100,12 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Returns whether the table has no title, or the configuration says how its words count.
-fn has_own_title(table: &Table) -> bool {
-    let Some(title) = &table.title else {
-        return true;
-    };
-    let mut columns = table.keyword_columns.iter();
-    *title == table.text || columns.any(|(name, _)| name == title)
+/// Returns whether the title is searched by words although no configured column says so.
+fn is_title_added(table: &Table) -> bool {
+    table.title.as_ref().is_some_and(|title| {
+        let mut columns = table.keyword_columns.iter();
+        *title != table.text && columns.all(|(name, _)| name != title)
+    })
 }
 
 // === impl TableSearch ===
@@ -127,12 +126,12 @@ impl TableSearch {
         if let Some(url) = &table.url {
             place = place.with_url(url);
         }
-        let has_own_title = has_own_title(&table);
+        let is_title_added = is_title_added(&table);
         let columns = table.keyword_columns.into_iter();
         let columns = columns.filter(|(_, weight)| *weight > 0);
         let (names, mut weights): (_, Vec<_>) = columns.unzip();
         place = place.with_keyword_columns(names);
-        if !has_own_title {
+        if is_title_added {
             place = place.with_words_of_title();
             weights.push(1);
         }

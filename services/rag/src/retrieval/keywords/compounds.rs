@@ -12,12 +12,12 @@ use ziggurat_search::{
 };
 
 /// Number of letters of a part.
-const LETTERS: usize = 5;
+pub(super) const LETTERS: usize = 5;
 
 /// Weight of a word that a text has only within others. `benches/rag/collections` measures it.
 const WEIGHT: f64 = 0.5;
 
-/// Bits of a letter in a part: those of the alphabets of Europe.
+/// Bits of a letter in a part, enough for the alphabets of Europe.
 const LETTER_BITS: u32 = 12;
 
 /// Bits of a part.
@@ -65,8 +65,11 @@ impl Compounds {
         for word in words {
             let lexeme = lexemes.get(*word).and_then(|lexemes| lexemes.first());
             let place = lexeme.and_then(|lexeme| places.iter().position(|one| one == lexeme));
+            let Some(place) = place else {
+                continue;
+            };
             let parts: Vec<_> = parts(word).map(|part| compounds.number(part)).collect();
-            if let Some(place) = place.filter(|_| !parts.is_empty()) {
+            if !parts.is_empty() {
                 compounds.words.push(Word { place, parts });
             }
         }

@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use ziggurat_search::bm25::Question;
 
 use crate::retrieval::keywords::{
-    MAX_WORDS, compounds::Compounds, phrases::Phrases, stems::Beginnings,
+    MAX_WORDS,
+    compounds::{self, Compounds},
+    phrases::Phrases,
+    stems::Beginnings,
 };
 
 /// Limit on a prefilter, in bytes, because PostgreSQL folds its case again for every row.
 const MAX_PATTERNS: usize = 4096;
-
-/// Minimum number of letters of a word that is looked for within others.
-const LONG: usize = 4;
 
 /// The words of a question.
 pub(super) struct Terms {
@@ -42,7 +42,8 @@ impl Terms {
         }
         let lexemes = self.question.words().into_iter();
         let long = lexemes.filter(|lexeme| {
-            lexeme.chars().count() >= LONG && lexeme.chars().all(char::is_alphanumeric)
+            lexeme.chars().count() >= compounds::LETTERS
+                && lexeme.chars().all(char::is_alphanumeric)
         });
         long.map(str::to_owned).collect()
     }
