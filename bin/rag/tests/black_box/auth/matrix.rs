@@ -1,6 +1,8 @@
 //! Every route with every caller: a pipeline that is not for a caller is like one that was never
 //! made.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use ziggurat_black_box::{Answer, FakeIssuer, Postgres};
 
@@ -8,7 +10,13 @@ use super::{PUBLIC_URL, RESOURCE, add_token, names};
 use crate::support::{Client, Home, library, pipeline, question, server};
 
 /// The pipelines, each with a name of the same length that no pipeline has.
-const PIPELINES: [(&str, &str); 3] = [("all", "alk"), ("docs", "dogs"), ("secret", "sacret")];
+const PIPELINES: [(&str, &str); 5] = [
+    ("all", "alk"),
+    ("docs", "dogs"),
+    ("ferns", "fernx"),
+    ("robots", "robins"),
+    ("secret", "sacret"),
+];
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -47,20 +55,43 @@ impl Caller {
         }
         assert_eq!(get("/v1/health")["status"], "healthy", "{}", self.label);
         self.check_tools();
+        self.check_documents();
     }
 
     /// Checks the pipelines that the tools offer.
     fn check_tools(&self) {
-        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
-        let answer = self.client.send("POST", "/mcp", CALL, &list);
-        let tools = answer.json()["result"]["tools"].clone();
-        let tools = tools.as_array().expect("a list");
+        let tools = self.list("tools");
         let ask = tools.iter().find(|tool| tool["name"] == "ask_documents");
         let offered = &ask.expect("a tool")["inputSchema"]["properties"]["pipeline"]["enum"];
         match self.sees {
             [_] => assert!(offered.is_null(), "{}: {offered}", self.label),
             several => assert_eq!(*offered, json!(several), "{}", self.label),
         }
+    }
+
+    /// Checks the pipelines that have the documents in the list of resources.
+    fn check_documents(&self) {
+        let documents = self.list("resources");
+        let pipelines = documents.iter().map(|document| {
+            let uri = document["uri"].as_str().expect("an address");
+            let path = uri.strip_prefix("rag://").expect(uri);
+            path.split('/').next().expect("a name").to_owned()
+        });
+        let pipelines: BTreeSet<_> = pipelines.collect();
+        assert!(
+            pipelines.iter().eq(self.sees),
+            "{}: {pipelines:?}",
+            self.label
+        );
+    }
+
+    /// Returns a list of the protocol of the tools.
+    fn list(&self, of: &str) -> Vec<Value> {
+        let method = format!("{of}/list");
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method}).to_string();
+        let answer = self.client.send("POST", "/mcp", CALL, &message);
+        let list = answer.json()["result"][of].as_array().cloned();
+        list.expect("a list")
     }
 
     /// Checks that a name leads to the same answers as another that no pipeline has, or not.
@@ -208,7 +239,7 @@ fn tool_call(name: &str, arguments: &Value) -> Value {
     json!({"name": name, "arguments": arguments})
 }
 
-/// Creates a folder with three pipelines, of which two are not for all.
+/// Creates a folder with five pipelines, of which four are not for all.
 fn home(issuer: &FakeIssuer, postgres: &Postgres) -> (Home, String, String) {
     let home = Home::new();
     let url = &issuer.url;
@@ -217,23 +248,27 @@ fn home(issuer: &FakeIssuer, postgres: &Postgres) -> (Home, String, String) {
          '{url}/keys', public_url: '{PUBLIC_URL}', when_unreachable: accept}}}}\n",
         home.file("tokens.yaml").display()
     ));
-    let list = |token: &str| {
-        let all = pipeline("all", postgres, "");
-        let docs = pipeline(
-            "docs",
-            postgres,
-            &format!("  for: {{tokens: [{token}]}}\n  allow_include_sources: true\n"),
-        );
+    let configuration = |readers: [&str; 2]| {
+        let [reader, other] = readers.map(|id| format!("  for: {{tokens: [{id}]}}\n"));
+        let robot = "  for: {clients: ['client:robot']}\n";
         let secret = "  for: {scopes: [secret.read], clients: ['client:robot']}\n";
+        let pipelines = [
+            ("all", String::new()),
+            ("docs", reader + "  allow_include_sources: true\n"),
+            ("ferns", other),
+            ("robots", robot.to_owned()),
+            ("secret", secret.to_owned()),
+        ];
+        let pipelines = pipelines.map(|(name, more)| pipeline(name, postgres, &more));
         format!(
-            "{server}pipelines:\n{all}{docs}{}",
-            pipeline("secret", postgres, secret)
+            "{server}mcp: {{list_documents: true}}\npipelines:\n{}",
+            pipelines.concat()
         )
     };
-    home.configure(&list("unknown"));
-    let (reader, id) = add_token(&home, "never");
-    let (other, _) = add_token(&home, "30d");
-    home.configure(&list(&id));
+    home.configure(&configuration(["unknown", "unknown"]));
+    let (reader, reader_id) = add_token(&home, "never");
+    let (other, other_id) = add_token(&home, "30d");
+    home.configure(&configuration([&reader_id, &other_id]));
     (home, reader, other)
 }
 
@@ -252,9 +287,9 @@ fn a_pipeline_that_is_not_for_a_caller_is_like_one_that_was_never_made() {
             sees: &["all", "docs"],
         },
         Caller {
-            label: "another token",
+            label: "the token that ferns is for",
             client: stranger.bearing(&other),
-            sees: &["all"],
+            sees: &["all", "ferns"],
         },
         Caller {
             label: "a client with the scope",
@@ -262,9 +297,9 @@ fn a_pipeline_that_is_not_for_a_caller_is_like_one_that_was_never_made() {
             sees: &["all", "secret"],
         },
         Caller {
-            label: "the client that secret is for",
+            label: "the client that robots and secret are for",
             client: client_of("bob", json!({"client_id": "robot"})),
-            sees: &["all", "secret"],
+            sees: &["all", "robots", "secret"],
         },
         Caller {
             label: "another client",

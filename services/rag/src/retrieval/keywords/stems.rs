@@ -14,15 +14,19 @@ use ziggurat_search::{
 /// Number of letters that are compared.
 const COMPARED: usize = 4;
 
+/// Number of the remainders of two letters.
+const PAIRS: usize = 1024;
+
 /// Limit on the cached words.
 const MAX_KNOWN: usize = 16_384;
 
 /// The beginnings of the lexemes of a question.
 #[derive(Debug)]
 pub(super) struct Beginnings {
-    /// By the remainders of their first letters: most words of a text have another, and need no
-    /// further look.
-    by_first: [Vec<Beginning>; 256],
+    all: Vec<Beginning>,
+    /// A bit for each remainder of two first letters: most words of a text have others, and need
+    /// no further look.
+    pairs: [u64; PAIRS / 64],
 }
 
 /// The first letters of a lexeme.
@@ -51,30 +55,41 @@ pub(super) struct WordCache<T> {
 
 impl Beginnings {
     pub(super) fn new(lexemes: &[&str]) -> Self {
-        let mut by_first = [const { Vec::new() }; 256];
+        let mut all: Vec<Beginning> = Vec::new();
+        let mut pairs = [0; PAIRS / 64];
         for lexeme in lexemes {
             // The last letter may change: *happi* is the lexeme of *happy*, and *use* of *using*.
             let length = lexeme.chars().take(COMPARED + 1).count();
+            let letters = letters(lexeme);
+            let pair = pair(letters[0], letters[1]);
+            pairs[pair / 64] |= 1 << (pair % 64);
             let beginning = Beginning {
-                letters: letters(lexeme),
+                letters,
                 length: length.saturating_sub(1).clamp(2, COMPARED),
             };
-            let alike = &mut by_first[remainder(lexeme)];
-            if !alike.contains(&beginning) {
-                alike.push(beginning);
+            if !all.contains(&beginning) {
+                all.push(beginning);
             }
         }
-        Self { by_first }
+        Self { all, pairs }
     }
 
     fn fit(&self, word: &str) -> bool {
-        let alike = &self.by_first[remainder(word)];
-        if alike.is_empty() {
+        let pair = match *word.as_bytes() {
+            [first, second, ..] if first.is_ascii() && second.is_ascii() => {
+                pair(small(first.into()), small(second.into()))
+            }
+            _ => {
+                let letters = letters(word);
+                pair(letters[0], letters[1])
+            }
+        };
+        if self.pairs[pair / 64] >> (pair % 64) & 1 == 0 {
             return false;
         }
         let letters = letters(word);
-        let mut alike = alike.iter();
-        alike.any(|it| it.letters[..it.length] == letters[..it.length])
+        let mut all = self.all.iter();
+        all.any(|it| it.letters[..it.length] == letters[..it.length])
     }
 
     /// Counts the words of texts that begin like one of the lexemes, each as often as the weight of its
@@ -83,9 +98,10 @@ impl Beginnings {
         let mut length = 0_u32;
         let mut words: Vec<(Box<str>, u32)> = Vec::new();
         for &(text, weight) in texts {
-            let terms = tokens::terms(text).inspect(|_| length = length.saturating_add(weight));
+            let terms = tokens::written_terms(text);
+            let terms = terms.inspect(|_| length = length.saturating_add(weight));
             let alike = terms.filter(|word| word.len() <= tokens::LONGEST_WORD && self.fit(word));
-            words.extend(alike.map(|word| (Box::from(word), weight)));
+            words.extend(alike.map(|word| (Box::from(tokens::lower(word)), weight)));
         }
         words.sort_unstable();
         words.dedup_by(|(word, weight), (kept, sum)| {
@@ -106,7 +122,7 @@ impl Beginnings {
 fn letters(word: &str) -> [char; COMPARED] {
     let mut letters = ['\0'; COMPARED];
     for (place, letter) in letters.iter_mut().zip(word.chars()) {
-        *place = without_accent(letter);
+        *place = without_accent(small(letter));
     }
     letters
 }
@@ -127,10 +143,19 @@ fn without_accent(letter: char) -> char {
     }
 }
 
-/// Returns the lowest byte of the first letter of a word.
-fn remainder(word: &str) -> usize {
-    let first = word.chars().next().map_or('\0', without_accent);
-    usize::from(u32::from(first).to_le_bytes()[0])
+/// Returns the lower case of a letter.
+fn small(letter: char) -> char {
+    if letter.is_ascii() {
+        letter.to_ascii_lowercase()
+    } else {
+        letter.to_lowercase().next().unwrap_or(letter)
+    }
+}
+
+/// Returns the lowest bits of two letters.
+fn pair(first: char, second: char) -> usize {
+    let remainder = |letter: char| usize::from(u32::from(letter).to_le_bytes()[0] & 31);
+    remainder(first) << 5 | remainder(second)
 }
 
 // === impl AlikeWords ===
