@@ -56,7 +56,6 @@ pub(crate) mod documents;
 mod excerpt;
 mod expand;
 mod failure;
-mod feedback;
 mod fusion;
 mod keywords;
 mod operators;
@@ -153,8 +152,6 @@ pub struct SearchOptions {
     pub expand: u32,
     /// Finds words within other words; `None` to do so if the language of a table joins words.
     pub compounds: Option<bool>,
-    /// Orders the passages again by the words that the best of them have in common.
-    pub feedback: bool,
     /// Weight of the difference to other passages against the relevance, from 0 to 1.
     pub diversity: f64,
     /// Minimum similarity of a passage that only the vector search found.
@@ -226,7 +223,6 @@ impl Default for SearchOptions {
             candidates: 100,
             expand: 0,
             compounds: None,
-            feedback: false,
             diversity: 0.0,
             min_similarity: None,
             ef_search: None,
@@ -255,30 +251,20 @@ impl SearchOptions {
         top_n: usize,
         kept: usize,
     ) -> Vec<Passage> {
-        let is_diverse = self.is_diverse(top_n);
+        if !self.is_diverse(top_n) {
+            return fusion::fuse_hits(hits, fusion, kept);
+        }
         let candidates = usize::try_from(self.candidates).unwrap_or(usize::MAX);
-        let most = match (self.feedback, is_diverse) {
-            (true, _) => candidates.saturating_mul(2).max(kept),
-            (false, true) => candidates.min(diversity::MAX_COMPARED).max(top_n),
-            (false, false) => kept,
-        };
-        let mut passages = fusion::fuse_hits(hits, fusion, most);
-        if self.feedback {
-            passages = feedback::apply(passages);
-        }
-        if is_diverse {
-            passages.truncate(diversity::MAX_COMPARED.max(top_n));
-            return diversity::pick(passages, kept, self.diversity);
-        }
-        passages.truncate(kept);
-        passages
+        let most = candidates.min(diversity::MAX_COMPARED).max(top_n);
+        let passages = fusion::fuse_hits(hits, fusion, most);
+        diversity::pick(passages, kept, self.diversity)
     }
 
     /// Returns the number of rows that each search of a table returns.
     fn rows(&self, top_n: usize, is_hybrid: bool) -> u32 {
         // Rows without an id and with equal texts are one result.
         let rows = u32::try_from(top_n.saturating_mul(2)).unwrap_or(u32::MAX);
-        if (is_hybrid || self.feedback || self.is_diverse(top_n)) && top_n > 0 {
+        if (is_hybrid || self.is_diverse(top_n)) && top_n > 0 {
             rows.max(self.candidates)
         } else {
             rows

@@ -47,7 +47,6 @@ pub(super) fn read(file: &Section<'_>, maker: Option<ModelSource>) -> SearchOpti
         candidates: candidates.unwrap_or(default.candidates),
         expand: file.key("expand").whole(0..=MAX_EXPAND).unwrap_or_default(),
         compounds: file.key("compounds").boolean(),
-        feedback: file.key("feedback").boolean().unwrap_or(false),
         diversity: file.key("diversity").decimal(0.0..=1.0).unwrap_or(0.0),
         min_similarity: file.key("min_similarity").decimal(0.0..=1.0),
         ef_search: file.key("ef_search").whole(EF_SEARCH),
