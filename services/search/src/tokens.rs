@@ -59,13 +59,24 @@ const FACTOR: u64 = 0x7dab_e929_c4a3_34bf;
 /// times as long, since a processor cannot foresee where words end.
 struct Runs<'a> {
     text: &'a str,
-    /// The bits of 64 bytes in each.
-    letters: Vec<u64>,
-    is_ascii: bool,
-    at: usize,
+    letters: Letters,
+    block: usize,
+    /// The bits of the block that are not read yet.
+    left: u64,
     /// The parts of a run with letters of a language without spaces between words.
     parts: vec::IntoIter<&'a str>,
 }
+
+/// Tells which bytes of a text are part of a letter or a digit.
+struct Letters {
+    /// A bit for each byte, and at least one more.
+    bits: Vec<u64>,
+    /// Whether there are letters of a language without spaces between words.
+    has_unspaced: bool,
+}
+
+/// Words of documents, as they are written.
+struct Terms<'a>(Runs<'a>);
 
 /// Returns the words of a passage, without single letters.
 pub fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
@@ -80,22 +91,12 @@ pub fn terms(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
 /// Returns the words of a document as [`terms`] does, but as they are written. To read them is
 /// cheaper where few of them are of interest.
 pub fn written_terms(text: &str) -> impl Iterator<Item = &str> {
-    written_runs(text).filter(|run| run.len() > 1 && !is_stop_word(run))
+    Terms(Runs::of(text))
 }
 
 /// Splits into runs of letters and digits, in lower case.
 fn runs(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    written_runs(text).map(lower)
-}
-
-fn written_runs(text: &str) -> Runs<'_> {
-    Runs {
-        text,
-        letters: letters(text),
-        is_ascii: text.is_ascii(),
-        at: 0,
-        parts: Vec::new().into_iter(),
-    }
+    Runs::of(text).map(lower)
 }
 
 /// Returns a word in lower case.
@@ -199,24 +200,6 @@ fn is_letter(run: &str) -> bool {
     first.is_some_and(|c| !c.is_numeric()) && characters.next().is_none()
 }
 
-/// Returns a bit for each byte of a text: whether it is part of a letter or a digit.
-fn letters(text: &str) -> Vec<u64> {
-    let (blocks, rest) = text.as_bytes().as_chunks();
-    let mut last = [0; BLOCK];
-    last[..rest.len()].copy_from_slice(rest);
-    let blocks = blocks.iter().chain([&last]);
-    let mut letters: Vec<_> = blocks.map(ascii_letters).collect();
-    if !text.is_ascii() {
-        let wide = text.char_indices().filter(|(_, c)| !c.is_ascii());
-        for (at, letter) in wide.filter(|(_, c)| c.is_alphanumeric()) {
-            for place in at..at + letter.len_utf8() {
-                letters[place / BLOCK] |= 1 << (place % BLOCK);
-            }
-        }
-    }
-    letters
-}
-
 /// Returns the bits of the letters and digits of ASCII.
 fn ascii_letters(block: &[u8; BLOCK]) -> u64 {
     let letters = block.map(|byte| u8::from(byte.is_ascii_alphanumeric()));
@@ -228,23 +211,66 @@ fn ascii_letters(block: &[u8; BLOCK]) -> u64 {
     eights.fold(0, |letters, eight| letters << 8 | bits(eight))
 }
 
+// === impl Letters ===
+
+impl Letters {
+    fn of(text: &str) -> Self {
+        let (blocks, rest) = text.as_bytes().as_chunks();
+        let mut last = [0; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        let blocks = blocks.iter().chain([&last]);
+        let mut letters = Self {
+            bits: blocks.map(ascii_letters).collect(),
+            has_unspaced: false,
+        };
+        if !text.is_ascii() {
+            let wide = text.char_indices().filter(|(_, c)| !c.is_ascii());
+            for (at, letter) in wide.filter(|(_, c)| c.is_alphanumeric()) {
+                letters.add(at, letter);
+            }
+        }
+        letters
+    }
+
+    fn add(&mut self, at: usize, letter: char) {
+        for place in at..at + letter.len_utf8() {
+            self.bits[place / BLOCK] |= 1 << (place % BLOCK);
+        }
+        self.has_unspaced |= is_unspaced(letter);
+    }
+}
+
 // === impl Runs ===
 
-impl Runs<'_> {
-    /// Returns the next place from which on there is a letter, or no letter.
-    fn next_place(&self, from: usize, is_letter: bool) -> usize {
-        let other = if is_letter { 0 } else { u64::MAX };
-        let mut block = from / BLOCK;
-        let mut rest = u64::MAX << (from % BLOCK);
-        while let Some(letters) = self.letters.get(block) {
-            let found = (letters ^ other) & rest;
-            if found != 0 {
-                return block * BLOCK + found.trailing_zeros() as usize;
-            }
-            block += 1;
-            rest = u64::MAX;
+impl<'a> Runs<'a> {
+    fn of(text: &'a str) -> Self {
+        let letters = Letters::of(text);
+        Self {
+            text,
+            block: 0,
+            left: letters.bits[0],
+            letters,
+            parts: Vec::new().into_iter(),
         }
-        self.text.len()
+    }
+
+    fn next_run(&mut self) -> Option<&'a str> {
+        let bits = &self.letters.bits;
+        while self.left == 0 {
+            self.block += 1;
+            self.left = *bits.get(self.block)?;
+        }
+        let first = self.left.trailing_zeros();
+        let start = self.block * BLOCK + first as usize;
+        let mut others = !self.left & u64::MAX << first;
+        while others == 0 {
+            self.block += 1;
+            self.left = *bits.get(self.block)?;
+            others = !self.left;
+        }
+        let end = others.trailing_zeros();
+        self.left &= u64::MAX << end;
+        self.text.get(start..self.block * BLOCK + end as usize)
     }
 }
 
@@ -252,21 +278,30 @@ impl<'a> Iterator for Runs<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if !self.letters.has_unspaced {
+            return self.next_run();
+        }
         loop {
             if let Some(part) = self.parts.next() {
                 return Some(part);
             }
-            let start = self.next_place(self.at, true);
-            self.at = self.next_place(start, false).min(self.text.len());
-            let run = &self.text[start..self.at];
-            if run.is_empty() {
-                return None;
-            }
-            if self.is_ascii || !is_unspaced_text(run) {
+            let run = self.next_run()?;
+            if !is_unspaced_text(run) {
                 return Some(run);
             }
             self.parts = pairs(run).into_iter();
         }
+    }
+}
+
+// === impl Terms ===
+
+impl<'a> Iterator for Terms<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let is_term = |run: &&str| run.len() > 1 && !is_stop_word(run);
+        self.0.find(is_term)
     }
 }
 

@@ -50,6 +50,8 @@ pub mod retrieval_queries;
 mod tests;
 pub(crate) mod vector;
 
+use std::string::FromUtf8Error;
+
 use ziggurat_postgres::{
     driver::{DriverError, Row},
     error::QueryError,
@@ -258,7 +260,9 @@ fn texts(row: &Row, first: usize) -> Result<Vec<Option<String>>, DriverError> {
 /// Returns the text of a value. With the encoding `SQL_ASCII` it need not be UTF-8.
 pub(crate) fn text(row: &Row, index: usize) -> Result<Option<String>, DriverError> {
     let bytes = row.value(index)?;
-    Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+    // A lossy conversion takes several times as long.
+    let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+    Ok(bytes.map(|bytes| String::from_utf8(bytes.to_owned()).unwrap_or_else(lossy)))
 }
 
 pub(crate) fn number(row: &Row, index: usize) -> Result<Option<f64>, DriverError> {
