@@ -17,14 +17,18 @@ pub enum IngestError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// There are no documents.
-    #[error("no documents found: nothing was changed")]
+    #[error(
+        "no documents found: nothing was changed. Documents end with .md, .html, .txt, .rst, .adoc, \
+         .pdf, .docx or .jsonl"
+    )]
     NoDocuments,
     /// Standard input broke.
     #[error("standard input cannot be read: {0}")]
     Input(#[source] io::Error),
     /// There is no connection to PostgreSQL.
-    #[error("{}", causes(.0))]
-    Lease(#[from] LeaseError),
+    // It says its causes itself.
+    #[error("{0}")]
+    Lease(LeaseError),
     /// PostgreSQL refused a statement, or the connection broke.
     #[error("{task}: {}", causes(error))]
     Database {
@@ -79,6 +83,12 @@ pub enum IngestError {
         /// The reason.
         error: llm::Error,
     },
+}
+
+impl From<LeaseError> for IngestError {
+    fn from(error: LeaseError) -> Self {
+        Self::Lease(error)
+    }
 }
 
 /// Adds the task that failed to an error of PostgreSQL.

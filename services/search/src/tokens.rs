@@ -71,7 +71,7 @@ struct Runs<'a> {
 struct Letters {
     /// A bit for each byte, and at least one more.
     bits: Vec<u64>,
-    /// Whether there are letters of a language without spaces between words.
+    /// Says that there are letters of a language without spaces between words.
     has_unspaced: bool,
 }
 

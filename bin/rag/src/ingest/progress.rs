@@ -12,6 +12,9 @@ const BAR: usize = 20;
 const REDRAW: Duration = Duration::from_millis(100);
 const LINE: Duration = Duration::from_secs(10);
 
+/// Number of documents that are named when they are skipped. Each line of a file may be one.
+const MAX_NAMED: usize = 100;
+
 /// Moves to the start of the line and clears it.
 const CLEAR_LINE: &str = "\r\x1b[K";
 
@@ -65,7 +68,7 @@ impl Progress {
             }
             Event::Skipped { name, reason } => {
                 self.failed += 1;
-                Some(format!("skipped {}: {}\n", escape(name), escape(reason)))
+                self.skipped(name, reason)
             }
             Event::LeftOut { name, reason } => {
                 Some(format!("left out {}: {}\n", escape(name), escape(reason)))
@@ -92,6 +95,18 @@ impl Progress {
             return format!("{CLEAR_LINE}{line}{}", self.counts(now));
         }
         line + &self.tick(now)
+    }
+
+    /// Returns the line about a document that was skipped.
+    fn skipped(&self, name: &str, reason: &str) -> Option<String> {
+        let named = format!("skipped {}: {}\n", escape(name), escape(reason));
+        match self.failed {
+            ..=MAX_NAMED => Some(named),
+            number if number == MAX_NAMED + 1 => {
+                Some("skipped more: these are only counted\n".to_owned())
+            }
+            _ => None,
+        }
     }
 
     /// Returns the text to print after some time.
@@ -185,6 +200,25 @@ mod tests {
         ]
         .map(|(event, seconds)| progress.event(&event, after(seconds)))
         .to_vec()
+    }
+
+    #[test]
+    fn a_hundred_skipped_documents_are_named_and_more_are_counted() {
+        let began = Instant::now();
+        let mut progress = Progress::new(false, began);
+        let skipped = Event::Skipped {
+            name: "a.jsonl, line 7",
+            reason: "it has no id",
+        };
+        let texts: Vec<_> = (0..300).map(|_| progress.event(&skipped, began)).collect();
+        assert!(
+            texts[..100]
+                .iter()
+                .all(|text| text.starts_with("skipped a.jsonl, line 7"))
+        );
+        assert_eq!(texts[100], "skipped more: these are only counted\n");
+        assert_eq!(texts[101..].concat(), "");
+        assert_eq!(progress.failed, 300);
     }
 
     #[test]

@@ -122,7 +122,7 @@ pub(super) async fn load(
         remove: true,
         ..IngestOptions::default()
     };
-    let say = |text: &str| info!("{}", text.trim_end());
+    let say = |text: &str| text.lines().for_each(|line| info!("{line}"));
     let loaded = ingest::load_into(pools, configuration, sources, &options, say).await?;
     if loaded.skipped > 0 {
         let skipped = loaded.skipped;
