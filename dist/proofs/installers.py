@@ -1,5 +1,6 @@
 """Packages for npm and PyPI, and the bundle: installed from files without a network, and driven by clients."""
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -139,7 +140,11 @@ def wheel(each) -> pathlib.Path:
 def ended_by(program: pathlib.Path, number: int) -> int:
     """Starts a server on standard input and output, ends it by a signal, and returns its exit code."""
     words = ["postgres://reader@localhost:1/shop"]
-    running = subprocess.Popen([program, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    # A check that runs without a terminal may ignore the end of one, and programs inherit that.
+    default = functools.partial(signal.signal, number, signal.SIG_DFL)
+    running = subprocess.Popen(
+        [program, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=default
+    )
     try:
         assert running.stdin and running.stdout
         running.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
