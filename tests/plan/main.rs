@@ -28,7 +28,7 @@ const LEVELS: [&[&str]; 10] = [
         "services/telemetry",
         "services/text",
     ],
-    &["services/runtime", "services/serve"],
+    &["services/runtime", "services/serve", "services/sign-in"],
     &[
         "services/account-client",
         "services/adopt",

@@ -3,11 +3,12 @@ use std::{collections::HashSet, fs, path::PathBuf};
 use crate::{planned, root, rust_files, sources};
 
 /// The published crates: their users are not in the workspace.
-const PUBLISHED: [&str; 5] = [
+const PUBLISHED: [&str; 6] = [
     "layers",
     "services/mcp",
     "services/mcp-client",
     "services/serve",
+    "services/sign-in",
     "services/text",
 ];
 

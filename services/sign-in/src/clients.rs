@@ -1,0 +1,149 @@
+//! The programs that ask for tokens.
+
+pub(crate) mod redirect;
+pub(crate) mod registration;
+
+use crate::{
+    keys::{Seal, digest},
+    settings::{ManualClient, Settings},
+};
+
+/// Beginning of the ids of clients that registered themselves without a secret.
+pub(crate) const PUBLIC: &str = "dcr_";
+
+/// Beginning of the ids of clients that registered themselves with a secret.
+pub(crate) const WITH_SECRET: &str = "dcs_";
+
+/// A client that registered itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredClient {
+    /// Its id, which is made of what follows.
+    pub id: String,
+    /// The name it gave itself.
+    pub name: String,
+    /// The addresses that it may be sent back to, sorted.
+    pub redirect_uris: Vec<String>,
+    /// Says that it declared refresh tokens.
+    pub has_refresh: bool,
+    /// The way in which it proves itself at the token endpoint.
+    pub method: Method,
+    /// `web` or `native`, if it said so.
+    pub application_type: Option<String>,
+}
+
+/// Ways in which a client proves itself at the token endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Method {
+    /// It proves nothing.
+    None,
+    /// Its secret is a header.
+    Basic,
+    /// Its secret is in the form.
+    Post,
+}
+
+/// A client, wherever it is known from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Client {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) redirect_uris: Vec<String>,
+    pub(crate) has_refresh: bool,
+    pub(crate) secret: Option<Secret>,
+    /// Says that the administrator registered it.
+    pub(crate) is_manual: bool,
+}
+
+/// The secret of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Secret {
+    /// Its digest is kept.
+    Hash([u8; 32]),
+    /// It is made of the id under the seal.
+    OfId,
+}
+
+// === impl Method ===
+
+impl Method {
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "none" => Self::None,
+            "client_secret_basic" => Self::Basic,
+            "client_secret_post" => Self::Post,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Basic => "client_secret_basic",
+            Self::Post => "client_secret_post",
+        }
+    }
+}
+
+// === impl Client ===
+
+impl Client {
+    /// Returns the client with this id that the administrator registered.
+    pub(crate) fn manual(settings: &Settings, id: &str) -> Option<Self> {
+        let client = settings.clients.iter().find(|client| client.id == id)?;
+        Some(client.into())
+    }
+
+    /// Returns the redirect address of a request. It may be left out if exactly one is registered
+    /// and that is https.
+    pub(crate) fn redirect(&self, asked: Option<&str>) -> Option<String> {
+        match (asked, &*self.redirect_uris) {
+            (Some(asked), all) => {
+                let is_known = all.iter().any(|known| redirect::fits(asked, known));
+                is_known.then(|| asked.to_owned())
+            }
+            (None, [only]) => only.starts_with("https://").then(|| only.clone()),
+            (None, _) => None,
+        }
+    }
+
+    /// Returns whether a secret is the right one; without one, whether the client needs none.
+    pub(crate) fn is_proved(&self, given: Option<&str>, seal: &Seal) -> bool {
+        match (&self.secret, given) {
+            (None, None) => true,
+            (None, Some(_)) | (Some(_), None) => false,
+            (Some(Secret::Hash(hash)), Some(given)) => *hash == digest(given.as_bytes()),
+            (Some(Secret::OfId), Some(given)) => {
+                let right = registration::secret(&self.id, seal);
+                digest(right.as_bytes()) == digest(given.as_bytes())
+            }
+        }
+    }
+}
+
+impl From<&ManualClient> for Client {
+    fn from(client: &ManualClient) -> Self {
+        Self {
+            id: client.id.clone(),
+            name: client.name.clone(),
+            redirect_uris: client.redirect_uris.clone(),
+            has_refresh: true,
+            secret: client.secret_hash.map(Secret::Hash),
+            is_manual: true,
+        }
+    }
+}
+
+impl From<StoredClient> for Client {
+    fn from(client: StoredClient) -> Self {
+        let has_secret = client.id.starts_with(WITH_SECRET);
+        Self {
+            id: client.id,
+            name: client.name,
+            redirect_uris: client.redirect_uris,
+            has_refresh: client.has_refresh,
+            secret: has_secret.then_some(Secret::OfId),
+            is_manual: false,
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The pages: HTML without scripts, images or addresses of others.
+
+use std::{fmt::Write as _, sync::LazyLock};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use bytes::Bytes;
+use http::{
+    HeaderName, HeaderValue, Response, StatusCode,
+    header::{
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_FRAME_OPTIONS,
+    },
+};
+use http_body_util::Full;
+use ziggurat_text::hidden::{self, Piece};
+
+use crate::{
+    answer::{Answer, with_header},
+    authorize::{Asked, Told},
+    clients::{Client, redirect},
+    keys::digest,
+    people::Person,
+    settings::{Resource, Settings},
+};
+
+/// The style of all pages.
+const STYLE: &str = include_str!("look.css");
+
+/// Longest name of a client on a page, in characters.
+const LONGEST_NAME: usize = 64;
+
+/// Directives that no page changes. The style is named by its digest.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let style = BASE64_STANDARD.encode(digest(STYLE.as_bytes()));
+    format!(
+        "default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; base-uri 'none'; \
+         frame-ancestors 'none'"
+    )
+});
+
+/// A page before it is written.
+pub(crate) struct Page<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) status: StatusCode,
+    pub(crate) title: &'a str,
+    /// HTML, in which every text is escaped.
+    pub(crate) body: String,
+    /// The address that the browser goes to by itself.
+    pub(crate) next: Option<&'a str>,
+}
+
+/// Contents of the consent page.
+pub(crate) struct Consent<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) asked: &'a Asked,
+    pub(crate) person: &'a Person,
+    pub(crate) resource: &'a Resource,
+    pub(crate) flow: &'a str,
+    /// The problem of the form before.
+    pub(crate) problem: Option<&'a str>,
+}
+
+// === impl Page ===
+
+impl<'a> Page<'a> {
+    pub(crate) fn new(settings: &'a Settings, title: &'a str, body: String) -> Self {
+        Self {
+            settings,
+            status: StatusCode::OK,
+            title,
+            body,
+            next: None,
+        }
+    }
+
+    /// Creates a page about a failure.
+    pub(crate) fn failure(settings: &'a Settings, status: StatusCode, problem: &str) -> Self {
+        let body = format!("<p role=\"alert\">{}</p>", escape(problem));
+        Self {
+            status,
+            ..Self::new(settings, "Sign-in", body)
+        }
+    }
+
+    /// Writes the page.
+    pub(crate) fn answer(self) -> Answer {
+        let page = &self.settings.page;
+        let title = escape(self.title);
+        let mut text = format!(
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>"
+        );
+        if let Some(next) = self.next {
+            let _ = write!(
+                text,
+                "<meta http-equiv=\"refresh\" content=\"0;url={}\">",
+                escape(next)
+            );
+        }
+        let _ = write!(text, "<style>{STYLE}</style></head><body><main>");
+        if !page.title.is_empty() {
+            let _ = write!(text, "<p class=\"place\">{}</p>", escape(&page.title));
+        }
+        let _ = write!(text, "<h1>{title}</h1>{}", self.body);
+        if !page.notice.is_empty() {
+            let _ = write!(text, "<p class=\"notice\">{}</p>", escape(&page.notice));
+        }
+        if !page.help_url.is_empty() {
+            let _ = write!(
+                text,
+                "<p><a href=\"{}\">Help</a></p>",
+                escape(&page.help_url)
+            );
+        }
+        text += "</main></body></html>\n";
+        let mut answer = Response::new(Full::new(Bytes::from(text)));
+        *answer.status_mut() = self.status;
+        answer.headers_mut().insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("text/html; charset=utf-8"),
+        );
+        with_page_headers(answer, self.settings)
+    }
+}
+
+/// Adds the headers that keep a page for itself.
+fn with_page_headers(mut answer: Answer, settings: &Settings) -> Answer {
+    let headers = answer.headers_mut();
+    for (name, value) in [
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "same-origin"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (HeaderName::from_static("x-content-type-options"), "nosniff"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if settings.issuer.starts_with("https:") {
+        let name = HeaderName::from_static("strict-transport-security");
+        headers.insert(name, HeaderValue::from_static("max-age=31536000"));
+    }
+    with_header(answer, CONTENT_SECURITY_POLICY, &POLICY)
+}
+
+/// Returns the form for a name and a password.
+pub(crate) fn login(
+    settings: &Settings,
+    client: &Client,
+    flow: &str,
+    problem: Option<&str>,
+) -> String {
+    let name = shown_name(&client.name);
+    let problem = alert(problem);
+    let action = escape(&settings.address("/oauth/login"));
+    format!(
+        "<p>Sign in to connect <strong>{name}</strong>.</p>{problem}\
+         <form method=\"post\" action=\"{action}\">\
+         <input type=\"hidden\" name=\"flow\" value=\"{flow}\">\
+         <label for=\"name\">Name</label>\
+         <input id=\"name\" name=\"name\" autocomplete=\"username\" required autofocus>\
+         <label for=\"password\">Password</label>\
+         <input id=\"password\" name=\"password\" type=\"password\" \
+         autocomplete=\"current-password\" required>\
+         <button>Sign in</button></form>"
+    )
+}
+
+/// Returns the form in which a person allows a client something.
+pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
+    let Consent {
+        client,
+        asked,
+        person,
+        resource,
+        flow,
+        problem,
+    } = consent;
+    let name = shown_name(&client.name);
+    let vouched = if client.is_manual {
+        "registered by the administrator"
+    } else {
+        "a name the program gave itself; nobody has checked it"
+    };
+    let mut body = format!(
+        "<p><strong>{name}</strong> wants to use <strong>{}</strong> as you.</p>\
+         <dl><dt>Program</dt><dd>{name}: {vouched}</dd>\
+         <dt>It returns to</dt><dd>{}</dd>\
+         <dt>Account</dt><dd>{}</dd></dl>{}\
+         <form method=\"post\" action=\"{}\">\
+         <input type=\"hidden\" name=\"flow\" value=\"{flow}\">",
+        escape(&resource.title),
+        destination(&asked.redirect),
+        escape(&person.name),
+        alert(*problem),
+        escape(&settings.address("/oauth/consent")),
+    );
+    body += &databases(person);
+    if !settings.write_scope.is_empty() && person.databases.iter().any(|it| it.is_writable) {
+        let asks = if asked.wants_to_write(settings) {
+            format!(" {name} asks for this.")
+        } else {
+            String::new()
+        };
+        let _ = write!(
+            body,
+            "<p><label><input type=\"checkbox\" name=\"write\" value=\"on\"> May change data</label>\
+             {asks}</p>"
+        );
+    }
+    let days = settings.refresh_lifetime.as_secs() / 86_400;
+    let _ = write!(
+        body,
+        "<p>This holds for at most {days} days, and ends when you withdraw it.</p>\
+         <p class=\"choices\"><button name=\"decision\" value=\"allow\">Allow</button>\
+         <button name=\"decision\" value=\"deny\" class=\"plain\">Deny</button></p></form>\
+         <form method=\"post\" action=\"{}\"><input type=\"hidden\" name=\"flow\" value=\"{flow}\">\
+         <button class=\"link\">Use another account</button></form>",
+        escape(&settings.address("/oauth/logout")),
+    );
+    body
+}
+
+/// Returns the page that sends a browser back to its client.
+pub(crate) fn end(settings: &Settings, client: &Client, address: &str) -> Answer {
+    let name = shown_name(&client.name);
+    let body = format!(
+        "<p><a href=\"{}\">Continue to {name}</a></p>",
+        escape(address)
+    );
+    let page = Page::new(settings, "Done", body);
+    Page {
+        next: Some(address),
+        ..page
+    }
+    .answer()
+}
+
+/// Returns the page that names an error, with a link for who wants to go on.
+pub(crate) fn told(settings: &Settings, client: &Client, told: &Told, address: &str) -> Answer {
+    let name = shown_name(&client.name);
+    let body = format!(
+        "<p role=\"alert\">The request of {name} cannot be served: {} ({}).</p>\
+         <p><a href=\"{}\">Continue to {name}</a></p>",
+        escape(told.problem),
+        escape(told.code),
+        escape(address),
+    );
+    let page = Page::new(settings, "Sign-in", body);
+    Page {
+        status: StatusCode::BAD_REQUEST,
+        ..page
+    }
+    .answer()
+}
+
+fn alert(problem: Option<&str>) -> String {
+    problem.map_or_else(String::new, |problem| {
+        format!("<p role=\"alert\">{}</p>", escape(problem))
+    })
+}
+
+/// Returns a box for each database, ticked.
+fn databases(person: &Person) -> String {
+    let mut text = String::from("<fieldset><legend>Databases</legend>");
+    for database in &person.databases {
+        let _ = write!(
+            text,
+            "<p><label><input type=\"checkbox\" name=\"database.{}\" value=\"on\" checked> {}\
+             </label></p>",
+            escape(&database.name),
+            escape(&database.title)
+        );
+    }
+    text + "</fieldset>"
+}
+
+/// Returns where a browser goes after the consent, as HTML.
+fn destination(address: &str) -> String {
+    if let Some(host) = redirect::shown_host(address) {
+        return escape(host);
+    }
+    "a program on this computer. Allow this only if you have just started to connect it yourself."
+        .to_owned()
+}
+
+/// Returns the name that a client gave itself, as HTML: without characters that hide or turn text.
+fn shown_name(name: &str) -> String {
+    let visible = hidden::pieces(name).filter_map(|piece| match piece {
+        Piece::Visible(text) => Some(text),
+        Piece::Hidden(_) => None,
+    });
+    let letters = visible.flat_map(str::chars).filter(|c| !c.is_control());
+    let name: String = letters.take(LONGEST_NAME).collect();
+    let name = name.trim();
+    if name.is_empty() {
+        return "a program without a name".to_owned();
+    }
+    escape(name)
+}
+
+/// Escapes a text for HTML.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,74 @@
+//! The people who sign in.
+
+use std::{error::Error, fmt, net::IpAddr, time::Duration};
+
+/// Knows the people who may sign in. A program implements it over its accounts.
+pub trait People: Send + Sync + 'static {
+    /// Checks a name and a password, and returns the id of the person.
+    fn authenticate(
+        &self,
+        name: &str,
+        password: &str,
+        address: Option<IpAddr>,
+    ) -> impl Future<Output = Result<String, LoginError>> + Send;
+
+    /// Returns a person who may still sign in. It is asked at each code and each refresh.
+    fn find(&self, id: &str) -> impl Future<Output = Result<Option<Person>, Unavailable>> + Send;
+}
+
+/// A person.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Person {
+    /// The subject of tokens. It never changes, and is never given to another person.
+    pub id: String,
+    /// The name on pages, and `preferred_username` in tokens.
+    pub name: String,
+    /// The mail address, if it is known.
+    pub email: Option<String>,
+    /// Claims for rules of the server behind.
+    pub groups: Vec<String>,
+    /// Claims for rules of the server behind.
+    pub roles: Vec<String>,
+    /// The databases that the person may use.
+    pub databases: Vec<Database>,
+}
+
+/// A database that a person may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Database {
+    /// Its name in tokens.
+    pub name: String,
+    /// Its name on pages.
+    pub title: String,
+    /// Tells whether it allows changes.
+    pub is_writable: bool,
+}
+
+/// Reasons why a sign-in failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoginError {
+    /// The name or the password is wrong, or the account is disabled or locked.
+    Wrong,
+    /// There were too many attempts.
+    TooMany {
+        /// The time after which another one makes sense.
+        retry_after: Duration,
+    },
+    /// The password cannot be checked at the moment.
+    Unavailable,
+}
+
+/// The accounts or the store cannot be asked at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unavailable;
+
+// === impl Unavailable ===
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sign-in is not possible at the moment")
+    }
+}
+
+impl Error for Unavailable {}

@@ -1,0 +1,307 @@
+//! The service: finds the endpoint of a request, and reads its body.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    net::IpAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderValue, Method, Request, StatusCode,
+    header::{
+        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+        ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL,
+    },
+    request::Parts,
+};
+use http_body::Body;
+use http_body_util::{BodyExt as _, Limited};
+use tower_service::Service;
+use ziggurat_layers::{
+    client_ip::ClientIp,
+    clock::{Calendar as _, System},
+};
+
+use crate::{
+    answer::{Answer, document, empty, with_header},
+    clients::Client,
+    documents,
+    keys::Keys,
+    people::{People, Unavailable},
+    settings::{Settings, SettingsError},
+    store::{Seconds, Store},
+};
+
+/// Longest body.
+const LONGEST_BODY: usize = 64 << 10;
+
+/// An authorization server. Clones share everything.
+pub struct SignIn<P, S, K> {
+    shared: Arc<Shared<P, S, K>>,
+}
+
+/// Everything that requests share.
+pub(crate) struct Shared<P, S, K> {
+    pub(crate) settings: Settings,
+    pub(crate) people: P,
+    pub(crate) store: S,
+    pub(crate) keys: K,
+    now: Box<dyn Fn() -> Seconds + Send + Sync>,
+}
+
+/// A request whose body was read.
+pub(crate) struct Read {
+    pub(crate) parts: Parts,
+    pub(crate) body: Bytes,
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) now: Seconds,
+}
+
+/// Endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Endpoint {
+    ServerDocument,
+    OpenIdDocument,
+    ResourceDocument,
+    Keys,
+    Register,
+    Token,
+    Revoke,
+    Authorize,
+    Login,
+    Consent,
+    Logout,
+}
+
+// === impl Endpoint ===
+
+impl Endpoint {
+    /// Returns the endpoint of a path.
+    fn of(path: &str) -> Option<Self> {
+        Some(match path {
+            documents::SERVER => Self::ServerDocument,
+            documents::OPENID => Self::OpenIdDocument,
+            documents::KEYS => Self::Keys,
+            "/oauth/register" | "/register" => Self::Register,
+            "/oauth/token" | "/token" => Self::Token,
+            "/oauth/revoke" => Self::Revoke,
+            "/oauth/authorize" | "/authorize" => Self::Authorize,
+            "/oauth/login" => Self::Login,
+            "/oauth/consent" => Self::Consent,
+            "/oauth/logout" => Self::Logout,
+            path => {
+                let rest = path.strip_prefix(documents::RESOURCE)?;
+                let is_path = rest.is_empty() || rest.starts_with('/');
+                return is_path.then_some(Self::ResourceDocument);
+            }
+        })
+    }
+
+    /// Returns whether programs call it, from any page.
+    fn is_machine(self) -> bool {
+        !matches!(
+            self,
+            Self::Authorize | Self::Login | Self::Consent | Self::Logout
+        )
+    }
+
+    fn method(self) -> Method {
+        match self {
+            Self::ServerDocument
+            | Self::OpenIdDocument
+            | Self::ResourceDocument
+            | Self::Keys
+            | Self::Authorize => Method::GET,
+            _ => Method::POST,
+        }
+    }
+}
+
+// === impl SignIn ===
+
+impl<P: People, S: Store, K: Keys> SignIn<P, S, K> {
+    /// Creates an authorization server.
+    ///
+    /// # Errors
+    /// Fails if a setting cannot be used.
+    pub fn new(settings: Settings, people: P, store: S, keys: K) -> Result<Self, SettingsError> {
+        Self::with_time(settings, people, store, keys, || System.date().as_secs())
+    }
+
+    /// Creates an authorization server with another clock, for tests.
+    ///
+    /// # Errors
+    /// Fails as [`new`](Self::new).
+    pub fn with_time(
+        settings: Settings,
+        people: P,
+        store: S,
+        keys: K,
+        now: impl Fn() -> Seconds + Send + Sync + 'static,
+    ) -> Result<Self, SettingsError> {
+        settings.check()?;
+        let now = Box::new(now);
+        let shared = Shared {
+            settings,
+            people,
+            store,
+            keys,
+            now,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// Returns whether a path is served here.
+    #[must_use]
+    pub fn serves(path: &str) -> bool {
+        Endpoint::of(path).is_some()
+    }
+}
+
+impl<P, S, K> Clone for SignIn<P, S, K> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<P, S, K> fmt::Debug for SignIn<P, S, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignIn")
+            .field("issuer", &self.shared.settings.issuer)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<P, S, K, B> Service<Request<B>> for SignIn<P, S, K>
+where
+    P: People,
+    S: Store,
+    K: Keys,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Answer;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(async move { Ok(shared.answer(request).await) })
+    }
+}
+
+// === impl Shared ===
+
+impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
+    async fn answer<B>(&self, request: Request<B>) -> Answer
+    where
+        B: Body + Send,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let Some(endpoint) = Endpoint::of(parts.uri.path()) else {
+            return empty(StatusCode::NOT_FOUND);
+        };
+        let expected = endpoint.method();
+        if endpoint.is_machine() && parts.method == Method::OPTIONS {
+            return preflight(&expected);
+        }
+        let is_head = parts.method == Method::HEAD && expected == Method::GET;
+        if parts.method != expected && !is_head {
+            let allow = if expected == Method::GET {
+                "GET, HEAD"
+            } else {
+                "POST"
+            };
+            return with_header(empty(StatusCode::METHOD_NOT_ALLOWED), ALLOW, allow);
+        }
+        let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
+            return empty(StatusCode::PAYLOAD_TOO_LARGE);
+        };
+        let address = parts.extensions.get::<ClientIp>().map(ClientIp::client);
+        let read = Read {
+            body: body.to_bytes(),
+            address,
+            now: (self.now)(),
+            parts,
+        };
+        match endpoint {
+            Endpoint::ServerDocument => kept(document(&documents::server(&self.settings))),
+            Endpoint::OpenIdDocument => kept(document(&documents::openid(&self.settings))),
+            Endpoint::ResourceDocument => self.resource(&read),
+            Endpoint::Keys => self.published(),
+            Endpoint::Register => self.register(&read).await,
+            Endpoint::Token => self.token(&read).await,
+            Endpoint::Revoke => self.revoke(&read).await,
+            Endpoint::Authorize => self.authorize(&read).await,
+            Endpoint::Login => self.login(&read).await,
+            Endpoint::Consent => self.consent(&read).await,
+            Endpoint::Logout => self.logout(&read).await,
+        }
+    }
+
+    fn resource(&self, read: &Read) -> Answer {
+        let path = read.parts.uri.path();
+        let path = path.strip_prefix(documents::RESOURCE).unwrap_or_default();
+        match documents::resource(&self.settings, path) {
+            Some(found) => kept(document(&found)),
+            None => empty(StatusCode::NOT_FOUND),
+        }
+    }
+
+    fn published(&self) -> Answer {
+        match serde_json::from_str(&self.keys.published()) {
+            Ok(keys) => kept(document(&keys)),
+            Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+
+    /// Returns the client with this id.
+    pub(crate) async fn client(
+        &self,
+        id: &str,
+        now: Seconds,
+    ) -> Result<Option<Client>, Unavailable> {
+        if let Some(client) = Client::manual(&self.settings, id) {
+            return Ok(Some(client));
+        }
+        let found = self.store.client(id, now).await?;
+        Ok(found.map(Client::from))
+    }
+}
+
+/// Lets caches keep a document for some minutes.
+fn kept(answer: Answer) -> Answer {
+    with_header(answer, CACHE_CONTROL, "public, max-age=300")
+}
+
+/// Answers the question of a browser whether a page may call an endpoint.
+fn preflight(method: &Method) -> Answer {
+    let mut answer = empty(StatusCode::NO_CONTENT);
+    let headers = answer.headers_mut();
+    for (name, value) in [
+        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            "Authorization, Content-Type, MCP-Protocol-Version",
+        ),
+        (ACCESS_CONTROL_MAX_AGE, "600"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    with_header(answer, ACCESS_CONTROL_ALLOW_METHODS, method.as_str())
+}

@@ -1,0 +1,219 @@
+//! The settings of a sign-in.
+
+use std::{error::Error, fmt, time::Duration};
+
+use crate::clients::redirect;
+
+/// Seconds of an hour.
+const HOUR: u64 = 3600;
+
+/// The settings of a sign-in.
+///
+/// ```
+/// use ziggurat_mcp_auth::{Resource, Settings};
+///
+/// let settings = Settings {
+///     issuer: "https://tools.example".to_owned(),
+///     resources: vec![Resource::new("https://tools.example/mcp", "Tools")],
+///     ..Settings::default()
+/// };
+/// assert!(settings.check().is_ok());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The public address, without a slash at its end.
+    pub issuer: String,
+    /// The servers that tokens are for.
+    pub resources: Vec<Resource>,
+    /// Lifetime of an access token.
+    pub access_lifetime: Duration,
+    /// Time after which an unused grant ends; zero for no refresh tokens.
+    pub refresh_idle: Duration,
+    /// Time after which a grant ends in any case.
+    pub refresh_lifetime: Duration,
+    /// Time in which the refresh token before the last one gets the last one again.
+    pub refresh_grace: Duration,
+    /// Time after which a browser that was idle signs in again.
+    pub session_idle: Duration,
+    /// Time after which a browser signs in again.
+    pub session_lifetime: Duration,
+    /// The scope that allows changes; empty if there is no such scope.
+    pub write_scope: String,
+    /// Rules for clients that register themselves.
+    pub registration: Registration,
+    /// Clients that the administrator registered.
+    pub clients: Vec<ManualClient>,
+    /// Texts on every page.
+    pub page: Page,
+    /// The beginning of the names of cookies.
+    pub cookie_prefix: String,
+}
+
+/// A server that tokens are for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Its address, as clients know it.
+    pub uri: String,
+    /// Its name on the pages.
+    pub title: String,
+    /// Other addresses of it. An address that ends with a star stands for all that begin so.
+    pub aliases: Vec<String>,
+}
+
+/// Rules for clients that register themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// Dynamic registration (RFC 7591).
+    pub dynamic: bool,
+    /// Hosts of redirect addresses, besides those of known clients. A star stands for all.
+    pub redirect_hosts: Vec<String>,
+    /// Schemes of redirect addresses, besides those with a dot.
+    pub schemes: Vec<String>,
+}
+
+/// A client that the administrator registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManualClient {
+    /// Its id.
+    pub id: String,
+    /// Its name on the pages.
+    pub name: String,
+    /// The addresses that it may be sent back to.
+    pub redirect_uris: Vec<String>,
+    /// SHA-256 of its secret, if it has one.
+    pub secret_hash: Option<[u8; 32]>,
+}
+
+/// Texts on every page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The name of the installation.
+    pub title: String,
+    /// A sentence for all who sign in.
+    pub notice: String,
+    /// The address of a page with help.
+    pub help_url: String,
+}
+
+/// A setting that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    key: &'static str,
+    problem: String,
+}
+
+// === impl Settings ===
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            issuer: String::new(),
+            resources: Vec::new(),
+            access_lifetime: Duration::from_secs(12 * HOUR),
+            refresh_idle: Duration::from_secs(720 * HOUR),
+            refresh_lifetime: Duration::from_secs(4320 * HOUR),
+            refresh_grace: Duration::from_secs(60),
+            session_idle: Duration::from_secs(HOUR),
+            session_lifetime: Duration::from_secs(12 * HOUR),
+            write_scope: "mcp:write".to_owned(),
+            registration: Registration::default(),
+            clients: Vec::new(),
+            page: Page::default(),
+            cookie_prefix: "ziggurat".to_owned(),
+        }
+    }
+}
+
+impl Settings {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// Fails with the first setting that cannot be used.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let error = |key, problem: String| Err(SettingsError { key, problem });
+        let is_loopback = redirect::loopback_host(&self.issuer).is_some();
+        if !self.issuer.starts_with("https://") && !is_loopback {
+            return error(
+                "issuer",
+                "it must be https, or http on a loopback host".to_owned(),
+            );
+        }
+        if self.issuer.ends_with('/') {
+            return error("issuer", "it must not end with a slash".to_owned());
+        }
+        if self.resources.is_empty() {
+            return error("resources", "there are none".to_owned());
+        }
+        let day = Duration::from_secs(24 * HOUR);
+        if !(Duration::from_secs(300)..=day).contains(&self.access_lifetime) {
+            return error("access_lifetime", "it must be 5m to 24h".to_owned());
+        }
+        if self.refresh_grace > Duration::from_secs(HOUR) {
+            return error("refresh_grace", "it must be at most 1h".to_owned());
+        }
+        for client in &self.clients {
+            for address in &client.redirect_uris {
+                if !redirect::is_well_formed(address) {
+                    let problem = format!("{address} of {} cannot be returned to", client.id);
+                    return error("clients", problem);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the words of scopes that exist, those of clients that stay among them.
+    pub(crate) fn scopes(&self) -> Vec<&str> {
+        let all = ["mcp", &self.write_scope, "offline_access"];
+        all.into_iter().filter(|scope| !scope.is_empty()).collect()
+    }
+
+    /// Returns the address of an endpoint.
+    pub(crate) fn address(&self, path: &str) -> String {
+        format!("{}{path}", self.issuer)
+    }
+}
+
+// === impl Resource ===
+
+impl Resource {
+    /// Creates a resource without aliases.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            title: title.into(),
+            aliases: Vec::new(),
+        }
+    }
+
+    /// Adds another address of it. An address that ends with a star stands for all that begin so.
+    #[must_use]
+    pub fn with_alias(mut self, alias: impl Into<String>) -> Self {
+        self.aliases.push(alias.into());
+        self
+    }
+}
+
+// === impl Registration ===
+
+impl Default for Registration {
+    fn default() -> Self {
+        let schemes = ["cursor", "vscode", "vscode-insiders", "windsurf", "claude"];
+        Self {
+            dynamic: true,
+            redirect_hosts: Vec::new(),
+            schemes: schemes.map(str::to_owned).to_vec(),
+        }
+    }
+}
+
+// === impl SettingsError ===
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.problem)
+    }
+}
+
+impl Error for SettingsError {}

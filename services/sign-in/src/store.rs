@@ -1,0 +1,210 @@
+//! The storage of a sign-in. Each method is one transaction.
+
+pub(crate) mod memory;
+
+use std::time::Duration;
+
+use crate::{clients::StoredClient, people::Unavailable};
+
+/// A moment, in seconds since 1970.
+pub type Seconds = u64;
+
+/// Keeps clients, grants, codes and sessions. Secrets reach it as digests only.
+///
+/// Moments are seconds since 1970, and come from the caller, so that replicas agree on them.
+pub trait Store: Send + Sync + 'static {
+    /// Returns a client that registered itself, and notes that it was used.
+    fn client(
+        &self,
+        id: &str,
+        now: Seconds,
+    ) -> impl Future<Output = Result<Option<StoredClient>, Unavailable>> + Send;
+
+    /// Adds a client, unless it is there. Returns false if there are too many.
+    fn add_client(
+        &self,
+        client: StoredClient,
+        now: Seconds,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Adds a grant and its first code. The oldest grants of the person end if there are too many.
+    ///
+    /// One consent makes one grant: with a consent that made one within a minute before, that grant
+    /// gets the code, and its code before is void. Returns false if the consent is older.
+    fn add_grant(
+        &self,
+        grant: Grant,
+        code: Code,
+        consent: Consent,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Uses a code by one conditional update, whatever is wrong with it otherwise.
+    fn use_code(
+        &self,
+        hash: Digest,
+        now: Seconds,
+    ) -> impl Future<Output = Result<UsedCode, Unavailable>> + Send;
+
+    /// Uses a generation of refresh tokens, and makes the next one.
+    fn rotate(
+        &self,
+        id: GrantId,
+        generation: u32,
+        rules: Rotation,
+    ) -> impl Future<Output = Result<Rotated, Unavailable>> + Send;
+
+    /// Ends a grant. Returns whether it was there and had not ended.
+    fn end_grant(
+        &self,
+        id: GrantId,
+        why: Why,
+        now: Seconds,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Returns a grant that has not ended.
+    fn grant(
+        &self,
+        id: GrantId,
+        now: Seconds,
+    ) -> impl Future<Output = Result<Option<Grant>, Unavailable>> + Send;
+
+    /// Adds the session of a browser.
+    fn add_session(&self, session: Session)
+    -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Returns a session that is not over, and notes that it was used.
+    fn session(
+        &self,
+        hash: Digest,
+        idle: Duration,
+        now: Seconds,
+    ) -> impl Future<Output = Result<Option<Session>, Unavailable>> + Send;
+
+    /// Ends a session.
+    fn end_session(&self, hash: Digest) -> impl Future<Output = Result<(), Unavailable>> + Send;
+}
+
+/// The SHA-256 of a secret.
+pub type Digest = [u8; 32];
+
+/// The id of a grant.
+pub type GrantId = [u8; 16];
+
+/// The permission of a person for a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Its id.
+    pub id: GrantId,
+    /// The id of the person.
+    pub person: String,
+    /// The id of the client.
+    pub client: String,
+    /// The resource it is for.
+    pub resource: String,
+    /// The other address of the resource that was asked for.
+    pub alias: Option<String>,
+    /// The scope, words between blanks.
+    pub scope: String,
+    /// The databases, if they are not all that the person may use.
+    pub databases: Option<Vec<String>>,
+    /// Says that it has refresh tokens.
+    pub is_renewable: bool,
+    /// The moment at which the person signed in.
+    pub signed_in_at: Seconds,
+    /// The moment at which it was made.
+    pub made_at: Seconds,
+    /// The moment at which it was used last.
+    pub used_at: Seconds,
+    /// The moment at which it ends in any case.
+    pub ends_at: Seconds,
+    /// The current generation of its refresh tokens.
+    pub generation: u32,
+    /// The moment at which the current generation was made.
+    pub rotated_at: Seconds,
+}
+
+/// A code that is exchanged for the first tokens of a grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// Digest of the code.
+    pub hash: Digest,
+    /// The grant it is for.
+    pub grant: GrantId,
+    /// The redirect address as the request had it.
+    pub redirect_uri: Option<String>,
+    /// The challenge that the verifier must fit.
+    pub challenge: String,
+    /// The moment at which it expires.
+    pub ends_at: Seconds,
+}
+
+/// The form that a person allowed something with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Consent {
+    /// Digest of its number.
+    pub hash: Digest,
+    /// The moment at which the form expires.
+    pub ends_at: Seconds,
+}
+
+/// Results of the use of a code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UsedCode {
+    /// It was good, and is used now.
+    Good(Box<(Code, Grant)>),
+    /// It was used before: its grant has ended now.
+    Again(GrantId),
+    /// It is unknown or expired, or its grant has ended.
+    Unknown,
+}
+
+/// The rules of a rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// Time in which the generation before the current one gets the current one again.
+    pub grace: Duration,
+    /// Time after which a grant ends that was not used.
+    pub idle: Duration,
+    /// The current moment.
+    pub now: Seconds,
+}
+
+/// Results of a rotation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rotated {
+    /// This generation holds from now on.
+    To(Box<Grant>),
+    /// An old generation was used again: the grant has ended now.
+    Reused(Box<Grant>),
+    /// The grant is unknown or has ended, or the generation is from the future.
+    Unknown,
+}
+
+/// Reasons why a grant ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// The client or the person revoked it.
+    Revoked,
+    /// A code was used twice.
+    CodeReplayed,
+    /// A refresh token was used twice.
+    RefreshReused,
+    /// The person may not sign in any more.
+    Person,
+}
+
+/// The session of a browser.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Digest of its cookie.
+    pub hash: Digest,
+    /// The id of the person.
+    pub person: String,
+    /// The moment at which the person signed in.
+    pub signed_in_at: Seconds,
+    /// The moment at which it was used last.
+    pub used_at: Seconds,
+    /// The moment at which it ends in any case.
+    pub ends_at: Seconds,
+}

@@ -1,0 +1,260 @@
+//! A store in memory: for tests, examples, and one process that may forget.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crate::{
+    clients::StoredClient,
+    people::Unavailable,
+    store::{
+        Code, Consent, Digest, Grant, GrantId, Rotated, Rotation, Seconds, Session, Store,
+        UsedCode, Why,
+    },
+};
+
+/// Number of clients that may register themselves.
+const MAX_CLIENTS: usize = 10_000;
+
+/// Number of grants of a person.
+const MAX_GRANTS: usize = 500;
+
+/// Number of grants of a person for one client.
+const MAX_GRANTS_OF_CLIENT: usize = 50;
+
+/// Number of sessions of a person.
+const MAX_SESSIONS: usize = 50;
+
+/// A store in memory. It ends with the process.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    clients: HashMap<String, (StoredClient, Seconds)>,
+    grants: HashMap<GrantId, Grant>,
+    codes: HashMap<Digest, UsableCode>,
+    sessions: HashMap<Digest, Session>,
+    /// The grants that forms made, and when these expire.
+    consents: HashMap<Digest, (GrantId, Seconds)>,
+    swept_at: Seconds,
+}
+
+#[derive(Debug)]
+struct UsableCode {
+    code: Code,
+    is_used: bool,
+}
+
+/// Time in which the form of a consent may be sent again, in seconds.
+const AGAIN: Seconds = 60;
+
+/// Interval between two looks for ended entries.
+const SWEEP: Seconds = 60;
+
+/// Time that a used code is known for, so that a second use is noticed.
+const KEPT_CODE: Seconds = 3600;
+
+// === impl MemoryStore ===
+
+impl MemoryStore {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn at(&self, now: Seconds) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        state.sweep(now);
+        state
+    }
+}
+
+impl Store for MemoryStore {
+    async fn client(&self, id: &str, now: Seconds) -> Result<Option<StoredClient>, Unavailable> {
+        let mut state = self.at(now);
+        let found = state.clients.get_mut(id);
+        Ok(found.map(|(client, used_at)| {
+            *used_at = now;
+            client.clone()
+        }))
+    }
+
+    async fn add_client(&self, client: StoredClient, now: Seconds) -> Result<bool, Unavailable> {
+        let mut state = self.at(now);
+        let is_known = state.clients.contains_key(&client.id);
+        if !is_known && state.clients.len() >= MAX_CLIENTS {
+            return Ok(false);
+        }
+        state.clients.insert(client.id.clone(), (client, now));
+        Ok(true)
+    }
+
+    async fn add_grant(
+        &self,
+        grant: Grant,
+        code: Code,
+        consent: Consent,
+    ) -> Result<bool, Unavailable> {
+        let now = grant.made_at;
+        let mut state = self.at(now);
+        if let Some((made, _)) = state.consents.get(&consent.hash) {
+            let made = *made;
+            return Ok(state.renew(made, code, now));
+        }
+        let is_of_person = |other: &Grant| other.person == grant.person;
+        let is_of_client = |other: &Grant| is_of_person(other) && other.client == grant.client;
+        state.make_room(is_of_person, MAX_GRANTS);
+        state.make_room(is_of_client, MAX_GRANTS_OF_CLIENT);
+        state
+            .consents
+            .insert(consent.hash, (grant.id, consent.ends_at));
+        let is_used = false;
+        state.codes.insert(code.hash, UsableCode { code, is_used });
+        state.grants.insert(grant.id, grant);
+        Ok(true)
+    }
+
+    async fn use_code(&self, hash: Digest, now: Seconds) -> Result<UsedCode, Unavailable> {
+        let mut state = self.at(now);
+        let Some(found) = state.codes.get_mut(&hash) else {
+            return Ok(UsedCode::Unknown);
+        };
+        let code = found.code.clone();
+        if found.is_used {
+            state.grants.remove(&code.grant);
+            return Ok(UsedCode::Again(code.grant));
+        }
+        found.is_used = true;
+        let grant = state.grants.get(&code.grant).cloned();
+        Ok(match grant {
+            Some(grant) if code.ends_at > now => UsedCode::Good(Box::new((code, grant))),
+            _ => UsedCode::Unknown,
+        })
+    }
+
+    async fn rotate(
+        &self,
+        id: GrantId,
+        generation: u32,
+        rules: Rotation,
+    ) -> Result<Rotated, Unavailable> {
+        let now = rules.now;
+        let mut state = self.at(now);
+        let Some(grant) = state.grants.get_mut(&id) else {
+            return Ok(Rotated::Unknown);
+        };
+        let is_over = grant.ends_at <= now || grant.used_at + rules.idle.as_secs() <= now;
+        if is_over || generation > grant.generation {
+            return Ok(Rotated::Unknown);
+        }
+        if generation == grant.generation {
+            grant.generation += 1;
+            grant.rotated_at = now;
+            grant.used_at = now;
+            return Ok(Rotated::To(Box::new(grant.clone())));
+        }
+        let is_retry =
+            generation + 1 == grant.generation && now <= grant.rotated_at + rules.grace.as_secs();
+        if is_retry {
+            return Ok(Rotated::To(Box::new(grant.clone())));
+        }
+        let ended = state.grants.remove(&id);
+        Ok(ended.map_or(Rotated::Unknown, |grant| Rotated::Reused(Box::new(grant))))
+    }
+
+    async fn end_grant(&self, id: GrantId, _: Why, now: Seconds) -> Result<bool, Unavailable> {
+        Ok(self.at(now).grants.remove(&id).is_some())
+    }
+
+    async fn grant(&self, id: GrantId, now: Seconds) -> Result<Option<Grant>, Unavailable> {
+        let found = self.at(now).grants.get(&id).cloned();
+        Ok(found.filter(|grant| grant.ends_at > now))
+    }
+
+    async fn add_session(&self, session: Session) -> Result<(), Unavailable> {
+        let mut state = self.at(session.used_at);
+        let of_person = state.sessions.values();
+        let of_person = of_person.filter(|other| other.person == session.person);
+        let mut of_person: Vec<_> = of_person.map(|it| (it.used_at, it.hash)).collect();
+        of_person.sort_unstable();
+        let excess = (of_person.len() + 1).saturating_sub(MAX_SESSIONS);
+        for (_, hash) in &of_person[..excess] {
+            state.sessions.remove(hash);
+        }
+        state.sessions.insert(session.hash, session);
+        Ok(())
+    }
+
+    async fn session(
+        &self,
+        hash: Digest,
+        idle: Duration,
+        now: Seconds,
+    ) -> Result<Option<Session>, Unavailable> {
+        let mut state = self.at(now);
+        let Some(session) = state.sessions.get_mut(&hash) else {
+            return Ok(None);
+        };
+        if session.ends_at <= now || session.used_at + idle.as_secs() <= now {
+            state.sessions.remove(&hash);
+            return Ok(None);
+        }
+        session.used_at = now;
+        Ok(Some(session.clone()))
+    }
+
+    async fn end_session(&self, hash: Digest) -> Result<(), Unavailable> {
+        self.state().sessions.remove(&hash);
+        Ok(())
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// Removes ended entries.
+    fn sweep(&mut self, now: Seconds) {
+        if now < self.swept_at + SWEEP {
+            return;
+        }
+        self.swept_at = now;
+        self.grants.retain(|_, grant| grant.ends_at > now);
+        self.codes
+            .retain(|_, usable| usable.code.ends_at + KEPT_CODE > now);
+        self.sessions.retain(|_, session| session.ends_at > now);
+        self.consents.retain(|_, (_, until)| *until > now);
+        let grants = &self.grants;
+        let day = 86_400;
+        self.clients.retain(|id, (_, used_at)| {
+            *used_at + day > now || grants.values().any(|grant| grant.client == *id)
+        });
+    }
+
+    /// Gives a grant a new code in place of the one before, if it was made within a minute.
+    fn renew(&mut self, id: GrantId, code: Code, now: Seconds) -> bool {
+        let is_young = |grant: &Grant| now <= grant.made_at + AGAIN;
+        if !self.grants.get(&id).is_some_and(is_young) {
+            return false;
+        }
+        self.codes.retain(|_, usable| usable.code.grant != id);
+        let code = Code { grant: id, ..code };
+        let is_used = false;
+        self.codes.insert(code.hash, UsableCode { code, is_used });
+        true
+    }
+
+    /// Removes the oldest grants of a kind, until there is room for one more.
+    fn make_room(&mut self, is_of_kind: impl Fn(&Grant) -> bool, most: usize) {
+        let of_kind = self.grants.values().filter(|grant| is_of_kind(grant));
+        let mut of_kind: Vec<_> = of_kind.map(|grant| (grant.used_at, grant.id)).collect();
+        of_kind.sort_unstable();
+        let excess = (of_kind.len() + 1).saturating_sub(most);
+        for (_, id) in &of_kind[..excess] {
+            self.grants.remove(id);
+        }
+    }
+}

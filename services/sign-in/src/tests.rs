@@ -1,0 +1,352 @@
+//! A browser and a client against the whole service.
+
+mod attacks;
+mod flow;
+
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, Request, StatusCode,
+    header::{CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE},
+};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::{
+    Database, LoginError, MemoryStore, OwnKeys, People, Person, Resource, Settings, SignIn,
+    Unavailable, browser::challenge_of, form::Form,
+};
+
+/// The public address of the server.
+const ISSUER: &str = "https://tools.example";
+
+/// The address that clients are given.
+const RESOURCE: &str = "https://tools.example/mcp";
+
+/// The address at which the client of the tests listens.
+const REDIRECT: &str = "http://127.0.0.1:41000/callback";
+
+const VERIFIER: &str = "a-verifier-of-forty-three-letters-or-of-more";
+
+/// Two people: ann uses two databases, bob has been dismissed.
+#[derive(Clone, Default)]
+struct Staff {
+    is_ann_gone: Arc<AtomicBool>,
+}
+
+/// A server with a clock of its own.
+struct Server {
+    sign_in: SignIn<Staff, MemoryStore, OwnKeys>,
+    staff: Staff,
+    now: Arc<AtomicU64>,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+struct Answered {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: String,
+}
+
+/// A browser with its cookies.
+#[derive(Default)]
+struct Browser {
+    cookies: BTreeMap<String, String>,
+}
+
+// === impl Staff ===
+
+impl People for Staff {
+    async fn authenticate(
+        &self,
+        name: &str,
+        password: &str,
+        _: Option<IpAddr>,
+    ) -> Result<String, LoginError> {
+        match (name, password) {
+            ("ann", "right") => Ok("7".to_owned()),
+            _ => Err(LoginError::Wrong),
+        }
+    }
+
+    async fn find(&self, id: &str) -> Result<Option<Person>, Unavailable> {
+        let is_there = id == "7" && !self.is_ann_gone.load(Ordering::Relaxed);
+        let database = |name: &str, is_writable| Database {
+            name: name.to_owned(),
+            title: format!("The <{name}>"),
+            is_writable,
+        };
+        Ok(is_there.then(|| Person {
+            id: id.to_owned(),
+            name: "ann".to_owned(),
+            groups: vec!["analysts".to_owned()],
+            databases: vec![database("shop", true), database("logs", false)],
+            ..Person::default()
+        }))
+    }
+}
+
+// === impl Server ===
+
+impl Server {
+    fn new() -> Self {
+        let resource = Resource::new(RESOURCE, "Tools").with_alias(ISSUER);
+        Self::with(Settings {
+            issuer: ISSUER.to_owned(),
+            resources: vec![resource],
+            ..Settings::default()
+        })
+    }
+
+    fn with(settings: Settings) -> Self {
+        let (staff, now) = (Staff::default(), Arc::new(AtomicU64::new(1_800_000_000)));
+        let clock = Arc::clone(&now);
+        let keys = OwnKeys::new().expect("keys");
+        let store = MemoryStore::default();
+        let time = move || clock.load(Ordering::Relaxed);
+        let sign_in = SignIn::with_time(settings, staff.clone(), store, keys, time);
+        Self {
+            sign_in: sign_in.expect("settings"),
+            staff,
+            now,
+        }
+    }
+
+    fn wait(&self, seconds: u64) {
+        self.now.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> Answered {
+        let answer = self.sign_in.clone().oneshot(request).await;
+        let (parts, body) = answer.expect("infallible").into_parts();
+        let body = body.collect().await.expect("infallible").to_bytes();
+        Answered {
+            status: parts.status,
+            headers: parts.headers,
+            body: String::from_utf8(body.to_vec()).expect("UTF-8"),
+        }
+    }
+
+    async fn get(&self, path: &str) -> Answered {
+        let request = Request::get(path).body(Full::default());
+        self.send(request.expect("a request")).await
+    }
+
+    async fn post(&self, path: &str, form: &[(&str, &str)]) -> Answered {
+        let request = Request::post(path)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Full::from(encoded(form)));
+        self.send(request.expect("a request")).await
+    }
+
+    /// Registers a client, and returns its id.
+    async fn register(&self, redirect: &str) -> String {
+        let metadata = json!({"client_name": "Inspector", "redirect_uris": [redirect]});
+        let request = Request::post("/oauth/register").body(Full::from(metadata.to_string()));
+        let answer = self.send(request.expect("a request")).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()["client_id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
+    }
+
+    /// Signs ann in, lets her allow everything, and returns the code.
+    async fn code(&self, browser: &mut Browser, client: &str, more: &[(&str, &str)]) -> String {
+        let page = browser.sign_in(self, client, more).await;
+        let form = [
+            ("decision", "allow"),
+            ("database.shop", "on"),
+            ("database.logs", "on"),
+        ];
+        let end = browser.submit(self, &page, "/oauth/consent", &form).await;
+        assert_eq!(end.status, 200, "{end:?}");
+        let form = end.back();
+        assert_eq!(form.get("iss"), Some(ISSUER));
+        form.get("code").expect("a code").to_owned()
+    }
+
+    /// Exchanges a code.
+    async fn exchange(&self, client: &str, code: &str) -> Answered {
+        self.post(
+            "/oauth/token",
+            &[
+                ("grant_type", "authorization_code"),
+                ("client_id", client),
+                ("code", code),
+                ("code_verifier", VERIFIER),
+                ("redirect_uri", REDIRECT),
+            ],
+        )
+        .await
+    }
+
+    async fn refresh(&self, client: &str, token: &str) -> Answered {
+        let form = [
+            ("grant_type", "refresh_token"),
+            ("client_id", client),
+            ("refresh_token", token),
+        ];
+        self.post("/oauth/token", &form).await
+    }
+
+    /// Returns a client and its first tokens.
+    async fn connected(&self) -> (String, Value) {
+        let client = self.register(REDIRECT).await;
+        let code = self.code(&mut Browser::default(), &client, &[]).await;
+        let answer = self.exchange(&client, &code).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let tokens = answer.json();
+        (client, tokens)
+    }
+}
+
+// === impl Answered ===
+
+impl Answered {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).expect("JSON")
+    }
+
+    /// Returns the error of an answer to a program.
+    fn error(&self) -> String {
+        let error = &self.json()["error"];
+        error.as_str().expect("an error").to_owned()
+    }
+
+    /// Returns a hidden field of a page.
+    fn flow(&self) -> &str {
+        let (_, rest) = self
+            .body
+            .split_once("name=\"flow\" value=\"")
+            .expect("a flow");
+        rest.split_once('"').expect("its end").0
+    }
+
+    /// Returns the address that the browser goes back to.
+    fn address(&self) -> String {
+        if let Some(address) = self.headers.get(LOCATION) {
+            return address.to_str().expect("ASCII").to_owned();
+        }
+        let (_, rest) = self.body.split_once("<a href=\"").expect("a link");
+        rest.split_once('"')
+            .expect("its end")
+            .0
+            .replace("&amp;", "&")
+    }
+
+    /// Returns the parameters that the client gets.
+    fn back(&self) -> Form {
+        let address = self.address();
+        let (_, query) = address.split_once('?').expect("a query");
+        Form::read(query).expect("parameters")
+    }
+}
+
+// === impl Browser ===
+
+impl Browser {
+    async fn visit(&mut self, server: &Server, path: &str) -> Answered {
+        let request = Request::get(path).header(COOKIE, self.header());
+        let answer = server
+            .send(request.body(Full::default()).expect("a request"))
+            .await;
+        self.keep(&answer);
+        answer
+    }
+
+    /// Sends the form of a page with its hidden field.
+    async fn submit(
+        &mut self,
+        server: &Server,
+        page: &Answered,
+        path: &str,
+        form: &[(&str, &str)],
+    ) -> Answered {
+        let form = [&[("flow", page.flow())], form].concat();
+        let request = Request::post(path)
+            .header(COOKIE, self.header())
+            .header("origin", ISSUER)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Full::from(encoded(&form)));
+        let answer = server.send(request.expect("a request")).await;
+        self.keep(&answer);
+        answer
+    }
+
+    /// Goes through the sign-in, and returns the page of the consent.
+    async fn sign_in(&mut self, server: &Server, client: &str, more: &[(&str, &str)]) -> Answered {
+        let page = self.visit(server, &authorize(client, more)).await;
+        assert_eq!(page.status, 200, "{page:?}");
+        let form = [("name", "ann"), ("password", "right")];
+        let page = self.submit(server, &page, "/oauth/login", &form).await;
+        assert_eq!(page.status, 200, "{page:?}");
+        page
+    }
+
+    fn header(&self) -> String {
+        let pairs = self
+            .cookies
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        pairs.collect::<Vec<_>>().join("; ")
+    }
+
+    fn keep(&mut self, answer: &Answered) {
+        for cookie in answer.headers.get_all(SET_COOKIE) {
+            let cookie = cookie.to_str().expect("ASCII");
+            for attribute in ["Secure", "HttpOnly", "SameSite=Lax", "Path=/"] {
+                assert!(cookie.contains(attribute), "{cookie}");
+            }
+            let (name, value) = cookie.split_once('=').expect("a name");
+            assert!(name.starts_with("__Host-"), "{cookie}");
+            let value = value.split(';').next().expect("a value");
+            self.cookies.insert(name.to_owned(), value.to_owned());
+        }
+    }
+}
+
+/// Returns the address of an authorization request.
+fn authorize(client: &str, more: &[(&str, &str)]) -> String {
+    let challenge = challenge_of(VERIFIER);
+    let mut form = vec![
+        ("response_type", "code"),
+        ("client_id", client),
+        ("redirect_uri", REDIRECT),
+        ("code_challenge", &*challenge),
+        ("code_challenge_method", "S256"),
+        ("resource", RESOURCE),
+        ("state", "s t&a=te"),
+    ];
+    form.retain(|(name, _)| !more.iter().any(|(other, _)| other == name));
+    form.extend(more.iter().filter(|(_, value)| !value.is_empty()));
+    format!("/oauth/authorize?{}", encoded(&form))
+}
+
+fn encoded(form: &[(&str, &str)]) -> String {
+    let encode = |text: &str| ziggurat_text::percent::encode(text).collect::<String>();
+    let pairs = form
+        .iter()
+        .map(|(name, value)| format!("{}={}", encode(name), encode(value)));
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+/// Returns the claims of an access token.
+fn claims(tokens: &Value) -> Value {
+    use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+
+    let token = tokens["access_token"].as_str().expect("a token");
+    let claims = token.split('.').nth(1).expect("claims");
+    let claims = BASE64_URL_SAFE_NO_PAD.decode(claims).expect("base64url");
+    serde_json::from_slice(&claims).expect("JSON")
+}

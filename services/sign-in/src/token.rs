@@ -1,0 +1,286 @@
+//! The endpoints of programs: tokens, registration and revocation.
+
+mod access;
+mod proof;
+mod refresh;
+
+use http::{StatusCode, header::CONTENT_TYPE};
+use serde_json::{Value, json};
+use tracing::{info, warn};
+
+use crate::{
+    answer::{Answer, OAuthError, empty, json_answer, with_header},
+    browser::challenge_of,
+    clients::{Client, registration},
+    documents,
+    form::Form,
+    keys::{KeyError, Keys, digest},
+    people::{People, Person, Unavailable},
+    service::{Read, Shared},
+    store::{Grant, Rotated, Rotation, Store, UsedCode, Why},
+};
+
+use self::refresh::RefreshToken;
+
+impl From<Unavailable> for OAuthError {
+    fn from(_: Unavailable) -> Self {
+        Self::unavailable()
+    }
+}
+
+impl From<KeyError> for OAuthError {
+    fn from(_: KeyError) -> Self {
+        Self::unavailable()
+    }
+}
+
+// === impl Shared ===
+
+impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
+    /// Registers a client.
+    pub(crate) async fn register(&self, read: &Read) -> Answer {
+        match self.registered(read).await {
+            Ok(client) => json_answer(StatusCode::CREATED, &client),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Answers the token endpoint.
+    pub(crate) async fn token(&self, read: &Read) -> Answer {
+        match self.exchanged(read).await {
+            Ok(tokens) => json_answer(StatusCode::OK, &tokens),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Ends the grant of a token. An unknown token is no error (RFC 7009).
+    pub(crate) async fn revoke(&self, read: &Read) -> Answer {
+        match self.revoked(read).await {
+            Ok(()) => {
+                let any = http::header::ACCESS_CONTROL_ALLOW_ORIGIN;
+                with_header(empty(StatusCode::OK), any, "*")
+            }
+            Err(error) => error.into(),
+        }
+    }
+
+    async fn registered(&self, read: &Read) -> Result<Value, OAuthError> {
+        if !self.settings.registration.dynamic {
+            let problem = "clients cannot register themselves here";
+            return Err(OAuthError::new("invalid_client_metadata", problem)
+                .with_status(StatusCode::FORBIDDEN));
+        }
+        if read.body.len() > registration::LONGEST {
+            let problem = "the body has more than 16 KiB";
+            return Err(OAuthError::new("invalid_client_metadata", problem)
+                .with_status(StatusCode::PAYLOAD_TOO_LARGE));
+        }
+        let client = registration::read(&read.body, &self.settings.registration)
+            .map_err(|refused| OAuthError::new(refused.code, refused.problem))?;
+        let answer = registration::answer(&client, &self.keys.seal(), read.now);
+        info!(
+            client = client.id,
+            name = client.name,
+            "a client registered itself"
+        );
+        if !self.store.add_client(client, read.now).await? {
+            return Err(OAuthError::unavailable());
+        }
+        Ok(answer)
+    }
+
+    async fn exchanged(&self, read: &Read) -> Result<Value, OAuthError> {
+        let form = form(read)?;
+        let grant_type = form.get("grant_type").unwrap_or_default();
+        if !matches!(grant_type, "authorization_code" | "refresh_token") {
+            let problem = "grant_type must be authorization_code or refresh_token";
+            return Err(OAuthError::new("unsupported_grant_type", problem));
+        }
+        let client = self.proved(read, &form).await?;
+        if grant_type == "authorization_code" {
+            self.by_code(read, &form, &client).await
+        } else {
+            self.by_refresh_token(read, &form, &client).await
+        }
+    }
+
+    /// Exchanges a code, which is used before anything else is compared.
+    async fn by_code(
+        &self,
+        read: &Read,
+        form: &Form,
+        client: &Client,
+    ) -> Result<Value, OAuthError> {
+        let code = required(form, "code")?;
+        let verifier = form.get("code_verifier").unwrap_or_default();
+        let hash = digest(code.as_bytes());
+        let bad = || OAuthError::new("invalid_grant", "the code is not valid");
+        let (code, grant) = match self.store.use_code(hash, read.now).await? {
+            UsedCode::Good(good) => *good,
+            UsedCode::Again(_) => {
+                warn!(
+                    client = client.id,
+                    "a code was used twice: its grant has ended"
+                );
+                return Err(bad());
+            }
+            UsedCode::Unknown => return Err(bad()),
+        };
+        let is_same = grant.client == client.id
+            && is_same_redirect(code.redirect_uri.as_deref(), form.get("redirect_uri"))
+            && challenge_of(verifier) == code.challenge;
+        let person = self.people.find(&grant.person).await?;
+        let Some(person) = person.filter(|_| is_same) else {
+            // Its code is used up, so no other client can have it.
+            self.store
+                .end_grant(grant.id, Why::Revoked, read.now)
+                .await?;
+            return Err(bad());
+        };
+        self.same_resource(form, &grant)?;
+        let scope = grant.scope.clone();
+        self.tokens(&grant, &person, &scope, read)
+    }
+
+    async fn by_refresh_token(
+        &self,
+        read: &Read,
+        form: &Form,
+        client: &Client,
+    ) -> Result<Value, OAuthError> {
+        let bad = || OAuthError::new("invalid_grant", "the refresh token is not valid");
+        let token = required(form, "refresh_token")?;
+        let token = RefreshToken::read(token, &self.keys.seal()).ok_or_else(bad)?;
+        let known = self.store.grant(token.grant, read.now).await?;
+        let known = known.filter(|grant| grant.client == client.id && grant.is_renewable);
+        let known = known.ok_or_else(bad)?;
+        self.same_resource(form, &known)?;
+        let scope = smaller_scope(form, &known)?;
+        let Some(person) = self.people.find(&known.person).await? else {
+            self.store
+                .end_grant(known.id, Why::Person, read.now)
+                .await?;
+            return Err(bad());
+        };
+        let rules = Rotation {
+            grace: self.settings.refresh_grace,
+            idle: self.settings.refresh_idle,
+            now: read.now,
+        };
+        match self
+            .store
+            .rotate(token.grant, token.generation, rules)
+            .await?
+        {
+            Rotated::To(grant) => self.tokens(&grant, &person, &scope, read),
+            Rotated::Reused(grant) => {
+                let person = grant.person;
+                warn!(
+                    person,
+                    client = client.id,
+                    "a refresh token was used twice: its grant has ended"
+                );
+                Err(bad())
+            }
+            Rotated::Unknown => Err(bad()),
+        }
+    }
+
+    /// Refuses another resource than the one of the grant.
+    fn same_resource(&self, form: &Form, grant: &Grant) -> Result<(), OAuthError> {
+        let Some(asked) = form.get("resource") else {
+            return Ok(());
+        };
+        let found = documents::find(&self.settings.resources, asked);
+        if found.is_some_and(|(resource, _)| resource.uri == grant.resource) {
+            return Ok(());
+        }
+        let problem = "resource is not the one that was allowed";
+        Err(OAuthError::new("invalid_target", problem))
+    }
+
+    fn tokens(
+        &self,
+        grant: &Grant,
+        person: &Person,
+        scope: &str,
+        read: &Read,
+    ) -> Result<Value, OAuthError> {
+        let access = access::sign(&self.settings, &self.keys, grant, person, scope, read.now)?;
+        let mut answer = json!({
+            "access_token": access,
+            "token_type": "Bearer",
+            "expires_in": self.settings.access_lifetime.as_secs(),
+            "scope": scope,
+        });
+        if grant.is_renewable {
+            let token = RefreshToken {
+                grant: grant.id,
+                generation: grant.generation,
+            };
+            answer["refresh_token"] = token.write(&self.keys.seal()).into();
+        }
+        Ok(answer)
+    }
+
+    async fn revoked(&self, read: &Read) -> Result<(), OAuthError> {
+        let form = form(read)?;
+        let client = self.proved(read, &form).await?;
+        let token = required(&form, "token")?;
+        let by_refresh = RefreshToken::read(token, &self.keys.seal()).map(|token| token.grant);
+        let Some(id) = by_refresh.or_else(|| access::grant_of(token, &self.keys)) else {
+            return Ok(());
+        };
+        let grant = self.store.grant(id, read.now).await?;
+        if grant.is_some_and(|grant| grant.client == client.id) {
+            self.store.end_grant(id, Why::Revoked, read.now).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the form of a request.
+fn form(read: &Read) -> Result<Form, OAuthError> {
+    let media_type = read.parts.headers.get(CONTENT_TYPE);
+    let media_type = media_type.and_then(|value| value.to_str().ok());
+    let media_type = media_type.and_then(|value| value.split(';').next());
+    let is_form = media_type.is_some_and(|value| {
+        let value = value.trim();
+        value.eq_ignore_ascii_case("application/x-www-form-urlencoded")
+    });
+    if !is_form {
+        let problem = "the body must be application/x-www-form-urlencoded";
+        return Err(OAuthError::new("invalid_request", problem));
+    }
+    let text = std::str::from_utf8(&read.body).ok();
+    let form = text.and_then(|text| Form::read(text).ok());
+    form.ok_or_else(|| OAuthError::new("invalid_request", "the form is malformed"))
+}
+
+/// Compares the redirect address of an exchange with the one of its request. OAuth 2.1 leaves it out
+/// of the exchange.
+fn is_same_redirect(asked: Option<&str>, given: Option<&str>) -> bool {
+    given.is_none_or(|given| asked == Some(given))
+}
+
+fn required<'f>(form: &'f Form, name: &str) -> Result<&'f str, OAuthError> {
+    let missing = || OAuthError::new("invalid_request", format!("{name} is missing"));
+    form.get(name).ok_or_else(missing)
+}
+
+/// Returns the scope of one answer, which has no word that the grant has not.
+fn smaller_scope(form: &Form, grant: &Grant) -> Result<String, OAuthError> {
+    let Some(asked) = form.get("scope") else {
+        return Ok(grant.scope.clone());
+    };
+    let allowed: Vec<_> = grant.scope.split(' ').collect();
+    let asked: Vec<_> = asked.split(' ').filter(|word| !word.is_empty()).collect();
+    if asked.is_empty() {
+        return Ok(grant.scope.clone());
+    }
+    if !asked.iter().all(|word| allowed.contains(word)) {
+        let problem = "scope has a word that was not allowed";
+        return Err(OAuthError::new("invalid_scope", problem));
+    }
+    Ok(asked.join(" "))
+}
