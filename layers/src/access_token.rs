@@ -85,8 +85,11 @@
 //! form, where each entry has one of the members or several:
 //!
 //! ```json
-//! {"issuer": "https://accounts.example", "revoked": [{"client_id": "…"}, {"sub": "…"}, {"jti": "…"}]}
+//! {"issuer": "https://accounts.example", "revoked": [{"client_id": "…"}, {"sub": "…"}, {"jti": "…"}],
+//!  "revoked_grants": [{"grant": "…"}]}
 //! ```
+//!
+//! `revoked_grants` may be absent. It ends all tokens with one of these as their `grant_id`.
 //!
 //! It holds for remembered tokens as well. While it cannot be fetched, tokens are refused with 503
 //! from a [certain age](Rules::with_stale_after) on, unless the rules

@@ -31,6 +31,7 @@ struct Claims {
     subject: String,
     client_id: Option<String>,
     token_id: Option<String>,
+    grant_id: Option<String>,
     scopes: Vec<String>,
     expires: Duration,
     document: Vec<u8>,
@@ -94,6 +95,21 @@ impl AccessToken {
     #[must_use]
     pub fn token_id(&self) -> Option<&str> {
         self.claims.token_id.as_deref()
+    }
+
+    /// The grant that the token is of, if it acts for a person (`grant_id`). All tokens of a grant end
+    /// with it.
+    ///
+    /// ```
+    /// # use ziggurat_layers::access_token::AccessToken;
+    /// fn acts_for_a_person(token: &AccessToken) -> bool {
+    ///     token.grant_id().is_some()
+    /// }
+    /// # let _ = acts_for_a_person;
+    /// ```
+    #[must_use]
+    pub fn grant_id(&self) -> Option<&str> {
+        self.claims.grant_id.as_deref()
     }
 
     /// The scopes, in the order of the token.
@@ -191,6 +207,7 @@ impl Claims {
             subject,
             client_id,
             token_id: text("jti")?,
+            grant_id: text("grant_id")?,
             scopes: scopes(&members, rules.takes_scope_lists)?,
             expires,
             document: Vec::new(),

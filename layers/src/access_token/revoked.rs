@@ -12,6 +12,7 @@ pub(super) struct Revoked {
     clients: HashSet<String>,
     subjects: HashSet<String>,
     tokens: HashSet<String>,
+    grants: HashSet<String>,
 }
 
 /// The parts of a token by which it can be revoked.
@@ -20,12 +21,15 @@ pub(super) struct TokenNames {
     subject: String,
     client_id: Option<String>,
     token_id: Option<String>,
+    grant_id: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct RevocationList {
     issuer: String,
     revoked: Vec<RevokedEntry>,
+    #[serde(default)]
+    revoked_grants: Vec<RevokedGrant>,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +38,12 @@ struct RevokedEntry {
     client_id: Option<String>,
     sub: Option<String>,
     jti: Option<String>,
+}
+
+/// A grant that has ended. The other members say until when it has to be known.
+#[derive(Deserialize)]
+struct RevokedGrant {
+    grant: String,
 }
 
 // === impl Revoked ===
@@ -45,7 +55,11 @@ impl Revoked {
         if list.issuer != issuer {
             return Err(FetchError::malformed("the list is of another issuer"));
         }
-        let mut revoked = Self::default();
+        let grants = list.revoked_grants.into_iter();
+        let mut revoked = Self {
+            grants: grants.map(|ended| ended.grant).collect(),
+            ..Self::default()
+        };
         for RevokedEntry {
             client_id,
             sub,
@@ -69,6 +83,7 @@ impl Revoked {
             subject,
             client_id,
             token_id,
+            grant_id,
         } = names;
         // RFC 9068, section 2.2: a token that a client got for itself has the client as its
         // subject, and a plain one may have no `client_id`.
@@ -78,6 +93,7 @@ impl Revoked {
                 .as_ref()
                 .is_some_and(|id| self.clients.contains(id))
             || token_id.as_ref().is_some_and(|id| self.tokens.contains(id))
+            || grant_id.as_ref().is_some_and(|id| self.grants.contains(id))
     }
 }
 
@@ -89,6 +105,7 @@ impl TokenNames {
             subject: token.subject().to_owned(),
             client_id: token.client_id().map(str::to_owned),
             token_id: token.token_id().map(str::to_owned),
+            grant_id: token.grant_id().map(str::to_owned),
         }
     }
 }

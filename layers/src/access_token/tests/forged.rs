@@ -64,7 +64,7 @@ fn bad_claims() -> Vec<(String, Change)> {
     let names = ["iss", "aud", "exp", "sub", "client_id"];
     bad.extend(names.map(remove));
     bad.extend(names.map(|name| insert(name, &json!(null))));
-    bad.extend(["nbf", "iat", "jti", "scope"].map(|name| insert(name, &json!(null))));
+    bad.extend(["nbf", "iat", "jti", "grant_id", "scope"].map(|name| insert(name, &json!(null))));
     let issuers = [
         "",
         "https://accounts.example/",

@@ -243,6 +243,21 @@ fn revocation_by_client_subject_or_token_also_ends_remembered_tokens() {
 }
 
 #[test]
+fn the_end_of_a_grant_ends_its_tokens() {
+    let signer = Signer::new(Algorithm::EdDsa, "a");
+    let token = lasting(&signer);
+    for (grant, is_revoked) in [("g1", true), ("t1", false), ("alice", false)] {
+        let world = World::new(&[&signer], revoking);
+        let ended = json!([{"grant": grant, "until": 1_793_003_600}]);
+        let list = json!({"issuer": ISSUER, "revoked": [], "revoked_grants": ended});
+        world.documents.set(LIST, &list);
+        world.clock.advance(MIN_FETCH_INTERVAL);
+        block_on(world.tokens.poll());
+        assert_eq!(world.verdict(&token).is_err(), is_revoked, "{grant}");
+    }
+}
+
+#[test]
 fn without_a_fresh_list_tokens_are_refused_unless_the_rules_say_otherwise() {
     let signer = Signer::new(Algorithm::EdDsa, "a");
     let token = lasting(&signer);

@@ -125,7 +125,7 @@ impl Signer {
 /// The claims of a valid token.
 pub(super) fn claims() -> Value {
     json!({
-        "iss": ISSUER, "aud": AUDIENCE, "sub": "alice", "client_id": "console", "jti": "t1",
+        "iss": ISSUER, "aud": AUDIENCE, "sub": "alice", "client_id": "console", "jti": "t1", "grant_id": "g1",
         "exp": NOW + 60, "iat": NOW, "scope": "read write", "tenant": "acme",
     })
 }
