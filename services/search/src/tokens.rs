@@ -177,10 +177,12 @@ const fn number(word: &str) -> u64 {
     // Small letters and digits of ASCII have this bit in each byte.
     const SMALL: u64 = 0x2020_2020_2020;
     let bytes = word.as_bytes();
-    let number = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+    let four = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>());
+    let two = (bytes.first_chunk::<2>(), bytes.last_chunk::<2>());
+    let number = if let (Some(first), Some(last)) = four {
         let last = u32::from_le_bytes(*last) as u64;
         u32::from_le_bytes(*first) as u64 | last << (8 * (bytes.len() - 4))
-    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+    } else if let (Some(first), Some(last)) = two {
         let last = u16::from_le_bytes(*last) as u64;
         u16::from_le_bytes(*first) as u64 | last << (8 * (bytes.len() - 2))
     } else {
@@ -189,9 +191,10 @@ const fn number(word: &str) -> u64 {
     number | SMALL
 }
 
-/// Returns the place of a number in a table.
+/// Returns the place of a number in a table: the highest ten bits of a product.
 const fn slot(number: u64, factor: u64) -> usize {
-    (number.wrapping_mul(factor) >> (u64::BITS - SLOTS.ilog2())) as usize
+    let [first, second, ..] = number.wrapping_mul(factor).to_be_bytes();
+    (first as usize) << 2 | (second as usize) >> 6
 }
 
 fn is_letter(run: &str) -> bool {
