@@ -47,13 +47,7 @@ impl People for Ann {
     }
 
     async fn find(&self, id: &str) -> Result<Option<Person>, Unavailable> {
-        let (id, name) = (id.to_owned(), "ann".to_owned());
-        let ann = Person {
-            id,
-            name,
-            ..Person::default()
-        };
-        Ok((ann.id == "1").then_some(ann))
+        Ok((id == "1").then(|| Person::new(id, "ann")))
     }
 }
 

@@ -33,8 +33,8 @@
 //!     }
 //!
 //!     async fn find(&self, id: &str) -> Result<Option<Person>, Unavailable> {
-//!         let ann = Person { id: id.to_owned(), name: "ann".to_owned(), ..Person::default() };
-//!         Ok((id == "1").then_some(ann))
+//!         let is_ann = id == "1";
+//!         Ok(is_ann.then(|| Person::new(id, "ann")))
 //!     }
 //! }
 //!

@@ -19,8 +19,11 @@ pub trait People: Send + Sync + 'static {
 /// A person.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Person {
-    /// The subject of tokens. It never changes, and is never given to another person.
+    /// The id that grants and sessions are kept under. It never changes, and is never given to
+    /// another person.
     pub id: String,
+    /// The subject of tokens, which the server behind knows the person by.
+    pub subject: String,
     /// The name on pages, and `preferred_username` in tokens.
     pub name: String,
     /// The mail address, if it is known.
@@ -62,6 +65,22 @@ pub enum LoginError {
 /// The accounts or the store cannot be asked at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailable;
+
+// === impl Person ===
+
+impl Person {
+    /// Creates a person whom tokens know by the id.
+    #[must_use]
+    pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
+        let id = id.into();
+        Self {
+            subject: id.clone(),
+            id,
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+}
 
 // === impl Unavailable ===
 

@@ -88,6 +88,7 @@ impl People for Staff {
         };
         Ok(is_there.then(|| Person {
             id: id.to_owned(),
+            subject: id.to_owned(),
             name: "ann".to_owned(),
             groups: vec!["analysts".to_owned()],
             databases: vec![database("shop", true), database("logs", false)],

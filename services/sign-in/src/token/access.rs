@@ -59,7 +59,7 @@ fn claims(
     let number: [u8; 16] = random()?;
     let mut claims = json!({
         "iss": settings.issuer,
-        "sub": person.id,
+        "sub": person.subject,
         "aud": audience,
         "client_id": grant.client,
         "iat": now,
