@@ -50,6 +50,7 @@ const LEVELS: [&[&str]; 10] = [
         "services/doctor",
         "services/ingest",
         "services/mcp",
+        "services/sign-in-state",
         "services/sync",
     ],
     &["services/databases", "services/mcp-client"],

@@ -2,8 +2,9 @@
 
 use anyhow::Context as _;
 use tokio::task::JoinSet;
-use ziggurat_account_service::{Keys, Store};
+use ziggurat_account_service::Store;
 use ziggurat_postgres::pool::Pools;
+use ziggurat_sign_in_state::KeyFile;
 use ziggurat_state::StateDatabase;
 use ziggurat_telemetry::Metrics;
 
@@ -12,7 +13,7 @@ use crate::configuration::Configuration;
 /// The store, the keys, and the tasks they need.
 pub(crate) struct Services {
     pub(crate) store: Store,
-    pub(crate) keys: Keys,
+    pub(crate) keys: KeyFile,
     pools: Option<Pools>,
     tasks: JoinSet<()>,
 }
@@ -29,7 +30,7 @@ impl Services {
         metrics: &Metrics,
     ) -> anyhow::Result<Self> {
         let folder = &configuration.data_folder;
-        let keys = Keys::open(folder).context("the signing keys cannot be used")?;
+        let keys = KeyFile::open(folder).context("the signing keys cannot be used")?;
         let mut tasks = JoinSet::new();
         let (store, pools) = match &configuration.state {
             None => {

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use anyhow::Context as _;
 use tokio::{net::TcpListener, task::JoinSet};
 use tracing::{error, info, warn};
-use ziggurat_account_service::{Keys, Tokens};
+use ziggurat_account_service::Tokens;
 use ziggurat_http::{OptionalTls, Readiness, Tls, connection_count};
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_runtime::{
@@ -14,6 +14,7 @@ use ziggurat_runtime::{
     watch::Folders,
 };
 use ziggurat_serve::{Limits, Server};
+use ziggurat_sign_in_state::KeyFile;
 use ziggurat_telemetry::Metrics;
 
 use crate::{configuration::Configuration, observation::Observation, services::Services, stack};
@@ -140,7 +141,7 @@ fn start_tasks(
 }
 
 /// Reloads the keys when their file changes.
-async fn follow_keys(keys: Keys, metrics: Metrics) {
+async fn follow_keys(keys: KeyFile, metrics: Metrics) {
     let mut folders = Folders::new("signing keys");
     folders.follow([keys.path()]);
     // Triggers a first read, because the file may have changed after the keys were read.

@@ -13,12 +13,11 @@ use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 use ziggurat_layers::client_ip::ClientIp;
 use ziggurat_postgres::{fixture::Fixture, pool::Pools};
+use ziggurat_sign_in_state::KeyFile;
 use ziggurat_state::StateDatabase;
 use ziggurat_tokens::WallClock;
 
-use super::{
-    ClientDraft, Id, Keys, Options, Owner, Store, TenantDraft, TokenSettings, Tokens, service,
-};
+use super::{ClientDraft, Id, Options, Owner, Store, TenantDraft, TokenSettings, Tokens, service};
 
 /// Issuer of the tokens.
 pub(super) const ISSUER: &str = "https://accounts.example";
@@ -81,7 +80,7 @@ impl TestService {
     async fn with(folder: TempDir, store: Store, database: Option<(Fixture, JoinSet<()>)>) -> Self {
         let clock = WallClock::manual("2026-01-02T03:04:05Z".parse().expect("a date"));
         let store = store.with_clock(clock.clone());
-        let keys = Keys::open(folder.path()).expect("keys");
+        let keys = KeyFile::open(folder.path()).expect("keys");
         let mut settings = TokenSettings::new(ISSUER);
         settings.audience = vec!["https://tools.example/mcp".to_owned()];
         settings.scope = Some("mcp".to_owned());

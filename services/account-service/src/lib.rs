@@ -7,8 +7,9 @@
 //! ```
 //! use http::Request;
 //! use tower::ServiceExt as _;
+//! use ziggurat_sign_in_state::KeyFile;
 //! use ziggurat_account_service::{
-//!     self as platform, Keys, Options, Store, TokenSettings, Tokens,
+//!     self as platform, Options, Store, TokenSettings, Tokens,
 //! };
 //! use ziggurat_tokens::WallClock;
 //!
@@ -17,7 +18,7 @@
 //! let folder = tempfile::tempdir()?;
 //! let store = Store::open(folder.path()).await?;
 //! let settings = TokenSettings::new("https://accounts.example");
-//! let tokens = Tokens::new(Keys::open(folder.path())?, settings, WallClock::default());
+//! let tokens = Tokens::new(KeyFile::open(folder.path())?, settings, WallClock::default());
 //! let service = platform::service(store, tokens, &Options::default());
 //!
 //! let request = Request::get("/account/v1/clients").body(axum::body::Body::empty())?;
@@ -74,10 +75,7 @@ pub use self::{
         AccountCounts, ClientDraft, CreatedClient, CreatedInvite, Credential, InviteDraft, Limits,
         Owner, Revocation, Store, TenantDraft,
     },
-    token::{
-        Principal, TokenSettings, Tokens,
-        keys::{KeyError, Keys},
-    },
+    token::{Principal, TokenSettings, Tokens},
     unix_time::UnixTime,
     well_known::METADATA,
 };

@@ -3,8 +3,8 @@
 //! Each tenant sees its own records only. Secrets are stored as digests.
 
 mod clients;
+mod columns;
 mod counts;
-mod engine;
 mod invites;
 mod members;
 mod revocations;
@@ -13,12 +13,11 @@ mod users;
 
 use std::path::Path;
 
-use sqlx::{ConnectOptions as _, migrate::Migrator};
+use sqlx::migrate::Migrator;
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_state::{FileOptions, StateDatabase, StoreError, migrator, prepare};
+use ziggurat_state::{StateDatabase, StoreError, Tables, migrator};
 use ziggurat_tokens::WallClock;
 
-use self::engine::Engine;
 use crate::UnixTime;
 
 pub(crate) use self::{clients::ClientChange, users::UserChange};
@@ -53,7 +52,7 @@ pub struct Limits {
 /// Stores all accounts. Clones share one store.
 #[derive(Clone, Debug)]
 pub struct Store {
-    engine: Engine,
+    tables: Tables,
     clock: WallClock,
     limits: Limits,
 }
@@ -80,32 +79,21 @@ impl Store {
     /// # Errors
     /// Fails if the folder or file cannot be used, or the file belongs to another program.
     pub async fn open(folder: &Path) -> Result<Self, StoreError> {
-        let path = folder.join(FILE);
-        // Held until the tables exist, because another process may be starting as well.
-        let _lock = prepare(folder, &path)?;
-        let options = FileOptions::new(&path);
-        let mut connection = options.writing.connect().await?;
-        migrations([ACCOUNTS, ROLES])
-            .run_direct(None, &mut connection, false)
-            .await?;
-        sqlx::Connection::close(connection).await?;
-        Ok(Self::with(Engine::Local {
-            readers: options.readers(),
-            writer: options.writer(),
-        }))
+        let tables = Tables::open(folder, FILE, &migrations([ACCOUNTS, ROLES])).await?;
+        Ok(Self::with(tables))
     }
 
     /// Stores accounts in a database that replicas share. Connects on first use.
     #[must_use]
     pub fn replicated(state: StateDatabase) -> Self {
-        Self::with(Engine::Replicated(
+        Self::with(Tables::Replicated(
             state.with_migrations(replicated_migrations),
         ))
     }
 
-    fn with(engine: Engine) -> Self {
+    fn with(tables: Tables) -> Self {
         Self {
-            engine,
+            tables,
             clock: WallClock::default(),
             limits: Limits::default(),
         }
@@ -128,12 +116,12 @@ impl Store {
     /// # Errors
     /// Fails if the database is unreachable, or its tables cannot be created.
     pub async fn check(&self) -> Result<(), StoreError> {
-        self.engine.read().await?.commit().await
+        self.tables.read().await?.commit().await
     }
 
     /// Closes the store.
     pub async fn close(&self) {
-        self.engine.close().await;
+        self.tables.close().await;
     }
 
     fn now(&self) -> UnixTime {

@@ -1,17 +1,13 @@
 //! Access tokens: their claims, and how they are signed and verified.
 
-pub(crate) mod keys;
-
 use std::{fmt, sync::Arc, time::Duration};
 
-use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header, encode};
 use serde::{Deserialize, Serialize};
+use ziggurat_mcp_auth::Keys as _;
+use ziggurat_sign_in_state::KeyFile;
 use ziggurat_tokens::WallClock;
 
-use crate::{AccountError, Credential, Id, Keys, UnixTime};
-
-/// The type of an access token (RFC 9068, section 2.1).
-const TYPE: &str = "at+jwt";
+use crate::{AccountError, Credential, Id, UnixTime};
 
 /// Contents of tokens that are the same for all clients.
 #[derive(Clone, Debug)]
@@ -34,9 +30,8 @@ pub struct Tokens {
 }
 
 struct Shared {
-    keys: Keys,
+    keys: KeyFile,
     settings: TokenSettings,
-    validation: Validation,
     clock: WallClock,
 }
 
@@ -100,17 +95,10 @@ impl TokenSettings {
 impl Tokens {
     /// Signs with these keys.
     #[must_use]
-    pub fn new(keys: Keys, settings: TokenSettings, clock: WallClock) -> Self {
-        let mut validation = Validation::new(Algorithm::EdDSA);
-        validation.set_issuer(&[&settings.issuer]);
-        validation.set_audience(&[&settings.issuer]);
-        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // Expiry is checked with our own clock instead.
-        validation.validate_exp = false;
+    pub fn new(keys: KeyFile, settings: TokenSettings, clock: WallClock) -> Self {
         let shared = Shared {
             keys,
             settings,
-            validation,
             clock,
         };
         Self {
@@ -138,7 +126,7 @@ impl Tokens {
 
     /// Returns the keys.
     #[must_use]
-    pub fn keys(&self) -> &Keys {
+    pub fn keys(&self) -> &KeyFile {
         &self.shared.keys
     }
 
@@ -200,28 +188,17 @@ impl Tokens {
     }
 
     fn sign(&self, claims: &Claims) -> Result<String, AccountError> {
-        let signed = self.shared.keys.with_newest(|key| {
-            let mut header = Header::new(Algorithm::EdDSA);
-            header.typ = Some(TYPE.to_owned());
-            header.kid = Some(key.id.clone());
-            encode(&header, claims, &key.signing)
-        });
-        let signed = signed.and_then(Result::ok);
-        signed.ok_or(AccountError::Unsigned)
+        let signed = self.shared.keys.sign_token(claims);
+        signed.map_err(|_| AccountError::Unsigned)
     }
 
     /// Returns the subject of a token that this service has signed and that has not expired.
     #[must_use]
     pub fn read(&self, token: &str) -> Option<Principal> {
-        let header = decode_header(token).ok()?;
-        if header.typ.as_deref() != Some(TYPE) {
-            return None;
-        }
-        let claims = self.shared.keys.with(header.kid.as_deref()?, |key| {
-            decode::<Claims>(token, &key.verifying, &self.shared.validation)
-        });
-        let claims = claims?.ok()?.claims;
-        if claims.exp <= UnixTime::from(self.shared.clock.now()).seconds() {
+        let claims: Claims = self.shared.keys.read_token(token)?;
+        let issuer = self.issuer();
+        let is_ours = claims.iss == issuer && claims.aud.iter().any(|it| it == issuer);
+        if !is_ours || claims.exp <= UnixTime::from(self.shared.clock.now()).seconds() {
             return None;
         }
         let (tenant, subject) = (claims.tenant.parse().ok()?, claims.sub.parse().ok()?);

@@ -49,6 +49,7 @@ mod login;
 mod login_error;
 mod login_limiter;
 mod password;
+mod person;
 mod session_index;
 mod sessions;
 #[cfg(test)]
@@ -95,6 +96,7 @@ pub use self::{
     login::Session,
     login_error::{LoginError, LoginFault},
     password::PasswordError,
+    person::{AccountPerson, PersonId},
     users::{NewUser, UserChanges, UserError, UserFile, UserRecord},
     verify_future::VerifyFuture,
 };

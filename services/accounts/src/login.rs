@@ -17,6 +17,7 @@ use crate::{
     Accounts, Shared, State,
     login_error::{BUSY, LoginError, LoginFault},
     login_limiter::Slot,
+    person::PersonId,
     sessions::LocalSessions,
     users::{UserRecord, Users},
 };
@@ -48,11 +49,8 @@ enum Checked {
 // === impl Accounts ===
 
 impl Accounts {
-    /// Opens a session for a user with the right password.
-    ///
-    /// An address with too many failures is refused at once. Otherwise one password is checked,
-    /// which takes the same time whether the user exists or not. Without an address, failures are
-    /// counted for the account only.
+    /// Opens a session for a user with the right password, after the check of
+    /// [`authenticate`](Self::authenticate).
     ///
     /// # Errors
     /// Fails if no session was opened.
@@ -62,6 +60,44 @@ impl Accounts {
         password: SecretString,
         client: Option<IpAddr>,
     ) -> Result<Session, LoginError> {
+        let shared = &self.shared;
+        let open = async |user| {
+            let token = secret::new_token().map_err(LoginFault::from)?;
+            let hash = TokenHash::of(token.expose_secret());
+            let expires_at = shared.sessions.open(shared, hash, user).await?;
+            Ok(Session { token, expires_at })
+        };
+        self.attempt(username, password, client, open).await
+    }
+
+    /// Checks the password of a user, and returns who it is. Opens no session.
+    ///
+    /// An address with too many failures is refused at once. Otherwise one password is checked,
+    /// which takes the same time whether the user exists or not. Without an address, failures are
+    /// counted for the account only. All entrances share this check: a failure at one counts at
+    /// all, and so does a success.
+    ///
+    /// # Errors
+    /// Fails if the user may not log in.
+    pub async fn authenticate(
+        &self,
+        username: &str,
+        password: SecretString,
+        client: Option<IpAddr>,
+    ) -> Result<PersonId, LoginError> {
+        let shared = &self.shared;
+        let admit = async |user| shared.sessions.admit(shared, user).await;
+        self.attempt(username, password, client, admit).await
+    }
+
+    /// Checks a password, and completes the login if it is right.
+    async fn attempt<T>(
+        &self,
+        username: &str,
+        password: SecretString,
+        client: Option<IpAddr>,
+        complete: impl AsyncFnOnce(UserRecord) -> Result<T, LoginError>,
+    ) -> Result<T, LoginError> {
         let (attempts, client) = (&self.shared.attempts, client.map(Key::from));
         if let Some(client) = client {
             // Checked before the wait, so that a flood from one address does not fill the queue.
@@ -80,7 +116,10 @@ impl Accounts {
             shared.check(&username, &password)
         });
         let result = match checked.await {
-            Ok(checked) => self.open_session(checked).await,
+            Ok(checked) => match self.admitted(checked).await {
+                Ok(user) => complete(user).await,
+                Err(error) => Err(error),
+            },
             Err(error) => Err(LoginFault::from(error).into()),
         };
         if let Some(attempt) = attempt {
@@ -128,8 +167,8 @@ impl Accounts {
         self.shared.limiter.enter(account).await.map_err(busy)
     }
 
-    /// Completes a login after the password check.
-    async fn open_session(&self, checked: Checked) -> Result<Session, LoginError> {
+    /// Returns the user of a right password who may log in, and counts a wrong one.
+    async fn admitted(&self, checked: Checked) -> Result<UserRecord, LoginError> {
         let (user, is_right) = match checked {
             Checked::Unknown => return Err(LoginError::Invalid),
             Checked::Disabled => return Err(LoginError::Disabled),
@@ -148,10 +187,7 @@ impl Accounts {
             sessions.count_failure(&self.shared, user).await?;
             return Err(LoginError::Invalid);
         }
-        let token = secret::new_token().map_err(LoginFault::from)?;
-        let hash = TokenHash::of(token.expose_secret());
-        let expires_at = sessions.open(&self.shared, hash, user).await?;
-        Ok(Session { token, expires_at })
+        Ok(user)
     }
 }
 

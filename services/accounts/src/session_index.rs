@@ -8,6 +8,7 @@ use ziggurat_state::SharedSession;
 use ziggurat_tokens::{ApiTokens, Claims, Holder, Identity};
 
 use crate::{
+    person::{AccountPerson, PersonId},
     sessions::{LocalSessions, SessionOwner},
     users::Users,
 };
@@ -119,17 +120,31 @@ impl SessionIndex {
         if !person.has(session) {
             return None;
         }
-        let holder = Holder::User {
-            name: Arc::clone(name),
-            databases: Arc::clone(&person.databases),
-        };
-        let identity = Identity::new(token, holder)
-            .with_account_id(Arc::clone(&person.account))
-            .with_claims(person.claims.clone())
+        let identity = person
+            .identity(token, name)
             .with_admin(person.is_admin)
             .with_sign_in(session.opened_at)
             .with_expiry(Some(session.ends_at));
         Some(identity.with_selection(session.selection.clone()))
+    }
+
+    /// Returns the identity of a user who may log in, for a token of a session that is kept elsewhere.
+    /// An account that was made after `made_by`, in seconds, is another one of the same name.
+    pub(super) fn user(&self, token: TokenHash, name: &str, made_by: i64) -> Option<Identity> {
+        let (name, person) = self.by_name.get_key_value(name)?;
+        let is_it = person.made.is_none_or(|made| made <= made_by);
+        is_it.then(|| person.identity(token, name))
+    }
+
+    /// Returns a user who may log in.
+    pub(super) fn person(&self, id: &PersonId) -> Option<AccountPerson> {
+        let (name, person) = self.by_name.get_key_value(&*id.name)?;
+        let found = PersonId::new(name, &person.account, person.made);
+        (found == *id).then(|| AccountPerson {
+            name: Arc::clone(name),
+            databases: Arc::clone(&person.databases),
+            claims: person.claims.clone(),
+        })
     }
 
     /// Returns the name of an enabled user who has logged in before.
@@ -188,6 +203,16 @@ impl SessionIndex {
 // === impl IndexedUser ===
 
 impl IndexedUser {
+    fn identity(&self, token: TokenHash, name: &Arc<str>) -> Identity {
+        let holder = Holder::User {
+            name: Arc::clone(name),
+            databases: Arc::clone(&self.databases),
+        };
+        Identity::new(token, holder)
+            .with_account_id(Arc::clone(&self.account))
+            .with_claims(self.claims.clone())
+    }
+
     /// Returns whether a session belongs to this account.
     fn has(&self, session: &SharedSession) -> bool {
         // A session that an earlier version opened has no id.

@@ -12,7 +12,10 @@ use ziggurat_runtime::lock;
 use ziggurat_state::{self as store, LookUp, StoreError};
 use ziggurat_tokens::{Identity, whole_seconds};
 
-use crate::{LoginError, LoginFault, Shared, session_index::SessionIndex, users::UserRecord};
+use crate::{
+    LoginError, LoginFault, Shared, person::PersonId, session_index::SessionIndex,
+    users::UserRecord,
+};
 
 pub(super) use self::{
     local::{LocalSessions, SessionOwner},
@@ -81,6 +84,24 @@ impl Sessions {
             }
             Self::Replicated(sessions) => sessions.count_failure(&user, limit).await,
         }
+    }
+
+    /// Records a login without a session. Returns who it is.
+    pub(super) async fn admit(
+        &self,
+        accounts: &Arc<Shared>,
+        user: UserRecord,
+    ) -> Result<PersonId, LoginError> {
+        let recording = Arc::clone(accounts);
+        let recorded = spawn_blocking(move || {
+            recording.record_login(&user, |_, _| {})?;
+            Ok::<_, LoginError>(user)
+        });
+        let user = recorded.await.map_err(LoginFault::from)??;
+        if let Self::Replicated(sessions) = self {
+            sessions.note_success(&user.name).await;
+        }
+        Ok(PersonId::of(&user))
     }
 
     /// Records a login and opens its session. Returns the end of the session.

@@ -9,6 +9,8 @@ use aws_lc_rs::{
     signature::{Ed25519KeyPair, KeyPair as _},
 };
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::json;
 
 /// Signs tokens and seals texts. A program implements it over the file of its keys.
 pub trait Keys: Send + Sync + 'static {
@@ -26,6 +28,47 @@ pub trait Keys: Send + Sync + 'static {
 
     /// Returns the current secret.
     fn seal(&self) -> Seal;
+
+    /// Signs claims as an access token (RFC 9068) with the current key.
+    ///
+    /// # Errors
+    /// Fails if the key cannot sign.
+    fn sign_token(&self, claims: &impl Serialize) -> Result<String, KeyError> {
+        let id = self.id();
+        let header = json!({"alg": "EdDSA", "typ": TYPE, "kid": id}).to_string();
+        let claims = serde_json::to_vec(claims).map_err(|_| KeyError)?;
+        let encoded = |part: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(part);
+        let signed = format!("{}.{}", encoded(header.as_bytes()), encoded(&claims));
+        let signature = self.sign(&id, signed.as_bytes())?;
+        Ok(format!("{signed}.{}", encoded(&signature)))
+    }
+
+    /// Returns the claims of an access token that one of these keys has signed, expired or not.
+    fn read_token<T: DeserializeOwned>(&self, token: &str) -> Option<T> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        let decoded = |part: &str| BASE64_URL_SAFE_NO_PAD.decode(part).ok();
+        let header: Header = serde_json::from_slice(&decoded(header)?).ok()?;
+        if header.typ != TYPE || header.alg != "EdDSA" {
+            return None;
+        }
+        // Signatures of Ed25519 are always the same for a text.
+        let right = self.sign(&header.kid, signed.as_bytes()).ok()?;
+        if digest(&right) != digest(&decoded(signature)?) {
+            return None;
+        }
+        serde_json::from_slice(&decoded(claims)?).ok()
+    }
+}
+
+/// Type of access tokens (RFC 9068, section 2.1).
+const TYPE: &str = "at+jwt";
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    typ: String,
+    kid: String,
 }
 
 /// A secret that seals texts and proves ids.

@@ -210,7 +210,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let mut answer = json!({
             "access_token": access,
             "token_type": "Bearer",
-            "expires_in": self.settings.access_lifetime.as_secs(),
+            "expires_in": access::lifetime(&self.settings, grant, read.now),
             "scope": scope,
         });
         if grant.is_renewable {

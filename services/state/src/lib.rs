@@ -43,6 +43,7 @@ mod sqlite;
 mod state_database;
 mod statement;
 mod storage;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -64,7 +65,8 @@ pub use self::{
     },
     sqlite::{FileOptions, Writer, prepare},
     state_database::{InvalidState, StateDatabase, StateSettings, migrator, within},
-    statement::{Cell, Row, Value, postgres_rows, sqlite_query, sqlite_rows},
+    statement::{Cell, Row, Value},
+    tables::{Tables, TablesTransaction},
     words::Words,
 };
 

@@ -39,7 +39,7 @@ impl Cell for i64 {}
 impl Cell for Option<i64> {}
 
 /// Makes a statement for SQLite.
-pub fn sqlite_query(
+pub(crate) fn sqlite_query(
     sql: impl SqlSafeStr,
     values: impl IntoIterator<Item = Value>,
 ) -> Query<'static, Sqlite, SqliteArguments> {
@@ -54,7 +54,7 @@ pub fn sqlite_query(
 ///
 /// # Errors
 /// Fails if SQLite cannot run the statement.
-pub async fn sqlite_rows(
+pub(crate) async fn sqlite_rows(
     executor: impl SqliteExecutor<'_>,
     query: Query<'static, Sqlite, SqliteArguments>,
 ) -> Result<Vec<Row>, StoreError> {
@@ -66,7 +66,7 @@ pub async fn sqlite_rows(
 ///
 /// # Errors
 /// Fails if the database cannot run the statement, or does not answer in time.
-pub async fn postgres_rows(
+pub(crate) async fn postgres_rows(
     client: &mut Client,
     sql: &str,
     values: impl IntoIterator<Item = Value>,

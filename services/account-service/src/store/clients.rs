@@ -2,17 +2,14 @@
 
 use secrecy::{ExposeSecret as _, SecretString};
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_state::{Row, StoreError};
+use ziggurat_state::{Row, StoreError, TablesTransaction};
 use ziggurat_tokens::secret;
 
 use crate::{
     AccountError, ApiClient, Id, Role, UnixTime,
     id::credential_id,
     rules,
-    store::{
-        Store, digest,
-        engine::{Columns as _, Session},
-    },
+    store::{Store, columns::Columns as _, digest},
 };
 
 /// A client to create.
@@ -67,7 +64,7 @@ impl Store {
     /// Fails if the store fails.
     pub async fn clients(&self, tenant: Id) -> Result<Vec<ApiClient>, AccountError> {
         let rows = self
-            .engine
+            .tables
             .rows(
                 "SELECT credential_id, created_at, description, id, name, role, updated_at \
                  FROM platform_clients WHERE tenant_id = $1 ORDER BY created_at, id",
@@ -83,7 +80,7 @@ impl Store {
     /// # Errors
     /// Fails if the client does not exist, or the store fails.
     pub async fn client(&self, tenant: Id, id: Id) -> Result<ApiClient, AccountError> {
-        let mut session = self.engine.read().await?;
+        let mut session = self.tables.read().await?;
         let found = find(&mut session, tenant, id).await?;
         session.commit().await?;
         found.ok_or(AccountError::NotFound("client"))
@@ -109,7 +106,7 @@ impl Store {
             updated_at: now,
         };
         let secret = secret::new_token()?;
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         let count = session
             .number(
                 "SELECT (SELECT count(*) FROM platform_clients WHERE tenant_id = $1) \
@@ -145,7 +142,7 @@ impl Store {
         let name = name.transpose()?;
         let description = change.description.map(|text| rules::description(&text));
         let description = description.transpose()?;
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         // The time of the last change moves only if a value differs.
         session
             .rows(
@@ -174,7 +171,7 @@ impl Store {
     /// # Errors
     /// Fails if the client does not exist, or the store fails.
     pub async fn delete_client(&self, tenant: Id, id: Id) -> Result<(), AccountError> {
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         let deleted = session
             .row(
                 "DELETE FROM platform_clients WHERE tenant_id = $1 AND id = $2 \
@@ -209,7 +206,7 @@ impl Store {
             .all(|byte| byte.is_ascii_alphanumeric());
         let credential_id = if is_id { credential_id } else { "" };
         let row = self
-            .engine
+            .tables
             .row(
                 "SELECT id, tenant_id, secret_hash, tokens_until FROM platform_clients \
                  WHERE credential_id = $1",
@@ -247,7 +244,7 @@ impl Store {
         client: Id,
     ) -> Result<Option<Role>, AccountError> {
         let row = self
-            .engine
+            .tables
             .row(
                 "SELECT role FROM platform_clients WHERE tenant_id = $1 AND id = $2",
                 [tenant.into(), client.into()],
@@ -265,7 +262,7 @@ impl Store {
         ends: UnixTime,
     ) -> Result<bool, AccountError> {
         const MARGIN_SECONDS: i64 = 300;
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         let noted = session
             .row(
                 "UPDATE platform_clients SET tokens_until = $2 WHERE id = $1 RETURNING id",
@@ -278,7 +275,7 @@ impl Store {
 }
 
 pub(super) async fn insert(
-    session: &mut Session,
+    session: &mut TablesTransaction,
     tenant: Id,
     client: &ApiClient,
     secret: &SecretString,
@@ -303,7 +300,11 @@ pub(super) async fn insert(
     Ok(())
 }
 
-async fn find(session: &mut Session, tenant: Id, id: Id) -> Result<Option<ApiClient>, StoreError> {
+async fn find(
+    session: &mut TablesTransaction,
+    tenant: Id,
+    id: Id,
+) -> Result<Option<ApiClient>, StoreError> {
     let row = session
         .row(
             "SELECT credential_id, created_at, description, id, name, role, updated_at \
@@ -332,7 +333,10 @@ fn role(row: &Row, at: usize) -> Result<Role, StoreError> {
         .map_err(|error: AccountError| sqlx::Error::Decode(error.into()).into())
 }
 
-async fn is_without_clients(session: &mut Session, tenant: Id) -> Result<bool, StoreError> {
+async fn is_without_clients(
+    session: &mut TablesTransaction,
+    tenant: Id,
+) -> Result<bool, StoreError> {
     let count = session
         .number(
             "SELECT count(*) FROM platform_clients WHERE tenant_id = $1",

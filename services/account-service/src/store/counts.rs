@@ -27,7 +27,7 @@ impl Store {
     /// Fails if the store fails.
     pub async fn counts(&self) -> Result<AccountCounts, StoreError> {
         let row = self
-            .engine
+            .tables
             .row(
                 "SELECT (SELECT count(*) FROM platform_tenants), \
                  (SELECT count(*) FROM platform_users), \

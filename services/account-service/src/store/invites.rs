@@ -2,16 +2,12 @@
 
 use secrecy::{ExposeSecret as _, SecretString};
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_state::{Row, StoreError};
+use ziggurat_state::{Row, StoreError, TablesTransaction};
 use ziggurat_tokens::secret;
 
 use crate::{
     AccountError, Id, Invite, Membership, rules,
-    store::{
-        Owner, Store, digest,
-        engine::{Columns as _, Session},
-        members,
-    },
+    store::{Owner, Store, columns::Columns as _, digest, members},
 };
 
 /// Default lifetime of an invitation, in hours.
@@ -50,7 +46,7 @@ impl Store {
     /// Fails if the store fails.
     pub async fn invites(&self, tenant: Id) -> Result<Vec<Invite>, AccountError> {
         let rows = self
-            .engine
+            .tables
             .rows(
                 "SELECT i.created_at, i.email, i.expires_at, i.id, i.invited_by, t.name, \
                  i.updated_at FROM platform_invites i \
@@ -68,7 +64,7 @@ impl Store {
     /// # Errors
     /// Fails if the invitation does not exist, or the store fails.
     pub async fn invite(&self, tenant: Id, id: Id) -> Result<Invite, AccountError> {
-        let mut session = self.engine.read().await?;
+        let mut session = self.tables.read().await?;
         let found = self.find_invite(&mut session, tenant, id).await?;
         session.commit().await?;
         found.ok_or(AccountError::NotFound("invite"))
@@ -91,7 +87,7 @@ impl Store {
             return Err(AccountError::Invalid(message));
         }
         let (id, token) = (Id::random()?, secret::new_token()?);
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         let made = self.check_new(&mut session, tenant, &email).await?;
         if let Err(error) = made {
             session.commit().await?;
@@ -124,7 +120,7 @@ impl Store {
     /// # Errors
     /// Fails if the invitation does not exist, or the store fails.
     pub async fn delete_invite(&self, tenant: Id, id: Id) -> Result<(), AccountError> {
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         let deleted = session
             .row(
                 "DELETE FROM platform_invites \
@@ -148,7 +144,7 @@ impl Store {
         last_name: Option<String>,
     ) -> Result<Membership, AccountError> {
         let given = TokenHash::of(token.expose_secret());
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         let row = session
             .row(
                 "SELECT tenant_id, email, token_hash FROM platform_invites \
@@ -182,7 +178,7 @@ impl Store {
     /// Returns whether a person can be invited. Deletes expired invitations.
     async fn check_new(
         &self,
-        session: &mut Session,
+        session: &mut TablesTransaction,
         tenant: Id,
         email: &str,
     ) -> Result<Result<(), AccountError>, StoreError> {
@@ -229,7 +225,7 @@ impl Store {
 
     async fn find_invite(
         &self,
-        session: &mut Session,
+        session: &mut TablesTransaction,
         tenant: Id,
         id: Id,
     ) -> Result<Option<Invite>, StoreError> {

@@ -1,13 +1,10 @@
 //! Members of tenants.
 
-use ziggurat_state::{Row, StoreError};
+use ziggurat_state::{Row, StoreError, TablesTransaction};
 
 use crate::{
     AccountError, Id, Membership, UnixTime, rules,
-    store::{
-        Store,
-        engine::{Columns as _, Session},
-    },
+    store::{Store, columns::Columns as _},
 };
 
 /// A person that becomes a member or the owner of a tenant.
@@ -30,7 +27,7 @@ impl Store {
     /// Fails if the store fails.
     pub async fn memberships(&self, tenant: Id) -> Result<Vec<Membership>, AccountError> {
         let rows = self
-            .engine
+            .tables
             .rows(
                 "SELECT m.created_at, m.id, m.is_owner, m.updated_at, u.email, u.id, \
                  u.first_name, u.last_name, u.picture FROM platform_memberships m \
@@ -48,7 +45,7 @@ impl Store {
     /// # Errors
     /// Fails if it does not exist, belongs to the owner, or the store fails.
     pub async fn delete_membership(&self, tenant: Id, id: Id) -> Result<(), AccountError> {
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         let row = session
             .row(
                 "SELECT is_owner FROM platform_memberships WHERE tenant_id = $1 AND id = $2",
@@ -80,7 +77,7 @@ impl Store {
     /// # Errors
     /// Fails if the member does not exist, or the store fails.
     pub async fn make_owner(&self, tenant: Id, id: Id) -> Result<(), AccountError> {
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         let found = session
             .row(
                 "SELECT id FROM platform_memberships WHERE tenant_id = $1 AND id = $2",
@@ -106,7 +103,7 @@ impl Store {
 
 /// Makes a person a member, and creates the user if missing.
 pub(super) async fn join(
-    session: &mut Session,
+    session: &mut TablesTransaction,
     tenant: Id,
     person: &Owner,
     is_owner: bool,

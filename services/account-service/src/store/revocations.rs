@@ -1,13 +1,10 @@
 //! Deleted clients with tokens that have not expired.
 
-use ziggurat_state::StoreError;
+use ziggurat_state::{StoreError, TablesTransaction};
 
 use crate::{
     AccountError, Id, UnixTime,
-    store::{
-        Store,
-        engine::{Columns as _, Session},
-    },
+    store::{Store, columns::Columns as _},
 };
 
 /// A deleted client with tokens that servers must refuse until they expire.
@@ -30,7 +27,7 @@ impl Store {
     /// Fails if the store fails.
     pub async fn revocations(&self) -> Result<Vec<Revocation>, AccountError> {
         let rows = self
-            .engine
+            .tables
             .rows(
                 "SELECT client_id, ends_at FROM platform_revocations WHERE ends_at > $1 \
                  ORDER BY client_id",
@@ -51,7 +48,7 @@ impl Store {
     /// Records a deleted client, unless it has no tokens. Deletes expired records.
     pub(super) async fn revoke(
         &self,
-        session: &mut Session,
+        session: &mut TablesTransaction,
         tenant: Id,
         client: Id,
         ends: i64,

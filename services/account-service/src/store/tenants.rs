@@ -1,14 +1,10 @@
 //! Tenants, the customers of the service.
 
-use ziggurat_state::{Row, StoreError};
+use ziggurat_state::{Row, StoreError, TablesTransaction};
 
 use crate::{
     AccountError, Id, Membership, Tenant, UnixTime, rules,
-    store::{
-        Owner, Store,
-        engine::{Columns as _, Session},
-        members,
-    },
+    store::{Owner, Store, columns::Columns as _, members},
 };
 
 /// A tenant to create.
@@ -35,7 +31,7 @@ impl Store {
     /// Fails if the store fails.
     pub async fn tenants(&self) -> Result<Vec<Tenant>, AccountError> {
         let rows = self
-            .engine
+            .tables
             .rows(
                 "SELECT created_at, domain, external_id, id, name, plan, plan_expires_at, \
                  plan_trial, updated_at FROM platform_tenants ORDER BY created_at, id",
@@ -51,7 +47,7 @@ impl Store {
     /// # Errors
     /// Fails if the tenant does not exist, or the store fails.
     pub async fn tenant(&self, id: Id) -> Result<Tenant, AccountError> {
-        let mut session = self.engine.read().await?;
+        let mut session = self.tables.read().await?;
         let found = find(&mut session, id).await?;
         session.commit().await?;
         found.ok_or(AccountError::NotFound("tenant"))
@@ -83,7 +79,7 @@ impl Store {
             updated_at: now,
         };
         rules::email(&owner.email)?;
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         let trial = tenant.plan_trial.map(|trial| if trial { "1" } else { "0" });
         session
             .rows(
@@ -116,7 +112,7 @@ impl Store {
         name: Option<String>,
     ) -> Result<Tenant, AccountError> {
         let name = name.map(|name| rules::name("name", &name)).transpose()?;
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         if let Some(name) = &name {
             session
                 .rows(
@@ -136,7 +132,7 @@ impl Store {
     /// # Errors
     /// Fails if the tenant does not exist, or the store fails.
     pub async fn delete_tenant(&self, id: Id) -> Result<(), AccountError> {
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         let clients = session
             .rows(
                 "DELETE FROM platform_clients WHERE tenant_id = $1 RETURNING id, tokens_until",
@@ -158,7 +154,7 @@ impl Store {
     }
 }
 
-async fn find(session: &mut Session, id: Id) -> Result<Option<Tenant>, StoreError> {
+async fn find(session: &mut TablesTransaction, id: Id) -> Result<Option<Tenant>, StoreError> {
     let row = session
         .row(
             "SELECT created_at, domain, external_id, id, name, plan, plan_expires_at, \

@@ -1,14 +1,10 @@
 //! Users.
 
-use ziggurat_state::StoreError;
+use ziggurat_state::{StoreError, TablesTransaction};
 
 use crate::{
     AccountError, Id, User, rules,
-    store::{
-        Store,
-        engine::{Columns as _, Session},
-        tenants::tenant,
-    },
+    store::{Store, columns::Columns as _, tenants::tenant},
 };
 
 /// Changes to a user.
@@ -28,7 +24,7 @@ impl Store {
     /// # Errors
     /// Fails if the user does not exist, or the store fails.
     pub async fn user(&self, id: Id) -> Result<User, AccountError> {
-        let mut session = self.engine.read().await?;
+        let mut session = self.tables.read().await?;
         let found = find(&mut session, id).await?;
         session.commit().await?;
         found.ok_or(AccountError::NotFound("user"))
@@ -41,7 +37,7 @@ impl Store {
     pub async fn member(&self, tenant: Id, email: &str) -> Result<Id, AccountError> {
         let email = rules::email(email)?;
         let row = self
-            .engine
+            .tables
             .row(
                 "SELECT u.id FROM platform_users u \
                  JOIN platform_memberships m ON m.user_id = u.id \
@@ -58,7 +54,7 @@ impl Store {
     /// # Errors
     /// Fails if the store fails.
     pub(crate) async fn has_member(&self, tenant: Id, user: Id) -> Result<bool, AccountError> {
-        let mut session = self.engine.read().await?;
+        let mut session = self.tables.read().await?;
         let count = session
             .number(
                 "SELECT count(*) FROM platform_memberships WHERE tenant_id = $1 AND user_id = $2",
@@ -84,7 +80,7 @@ impl Store {
         };
         let first_name = part("first_name", change.first_name)?;
         let last_name = part("last_name", change.last_name)?;
-        let mut session = self.engine.write().await?;
+        let mut session = self.tables.write().await?;
         session
             .rows(
                 "UPDATE platform_users SET first_name = COALESCE($2, first_name), \
@@ -105,7 +101,7 @@ impl Store {
     }
 }
 
-async fn find(session: &mut Session, id: Id) -> Result<Option<User>, StoreError> {
+async fn find(session: &mut TablesTransaction, id: Id) -> Result<Option<User>, StoreError> {
     let row = session
         .row(
             "SELECT created_at, email, first_name, last_name, picture, updated_at \

@@ -8,8 +8,10 @@ use http::Request;
 use serde_json::{Value, json};
 use ziggurat_layers::client_ip::ClientIp;
 
+use ziggurat_sign_in_state::KeyFile;
+
 use crate::{
-    Keys, TokenSettings, Tokens,
+    TokenSettings, Tokens,
     fixture::{Answer, ISSUER, TestService},
 };
 
@@ -198,9 +200,9 @@ async fn a_forged_or_expired_token_is_refused() {
     let setup = TestService::on_a_file().await;
     let clock = setup.clock.clone();
     let elsewhere = tempfile::tempdir().expect("a folder");
-    let other_keys = Keys::open(elsewhere.path()).expect("keys");
+    let other_keys = KeyFile::open(elsewhere.path()).expect("keys");
     let forged = Tokens::new(other_keys, TokenSettings::new(ISSUER), clock.clone());
-    let own_keys = || Keys::open(setup.folder()).expect("keys");
+    let own_keys = || KeyFile::open(setup.folder()).expect("keys");
     let foreign = Tokens::new(
         own_keys(),
         TokenSettings::new("https://else.example"),

@@ -19,9 +19,9 @@ use ziggurat_tokens::{
     issuer::{Issuer, Settings, StalePolicy},
 };
 
-use crate::{
-    ClientDraft, Id, Keys, Options, Owner, Store, TenantDraft, TokenSettings, Tokens, service,
-};
+use ziggurat_sign_in_state::KeyFile;
+
+use crate::{ClientDraft, Id, Options, Owner, Store, TenantDraft, TokenSettings, Tokens, service};
 
 const AUDIENCE: &str = "https://tools.example/mcp";
 
@@ -35,7 +35,7 @@ struct World {
     tenant: Id,
     clock: WallClock,
     settings: Settings,
-    keys: Keys,
+    keys: KeyFile,
     over: Arc<Mutex<Vec<String>>>,
     server: JoinSet<()>,
     _folder: TempDir,
@@ -68,7 +68,7 @@ impl World {
         let issuer = format!("http://{}", listener.local_addr().expect("bound"));
         let mut settings = TokenSettings::new(issuer.clone());
         settings.audience = vec![AUDIENCE.to_owned()];
-        let keys = Keys::open(folder.path()).expect("keys");
+        let keys = KeyFile::open(folder.path()).expect("keys");
         let tokens = Tokens::new(keys.clone(), settings, clock.clone());
         let options = Options {
             clock: clock.clone(),

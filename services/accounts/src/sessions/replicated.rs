@@ -65,8 +65,13 @@ impl ReplicatedSessions {
         let ends = self.store.open_session(token, &new).await?;
         let ends = ends.ok_or(LoginError::Disabled)?;
         // The session is open even if the counter cannot be reset.
-        log_error(self.store.account_succeeded(&user.name).await);
+        self.note_success(&user.name).await;
         Ok(ends)
+    }
+
+    /// Forgets the failures of an account.
+    pub(super) async fn note_success(&self, username: &str) {
+        log_error(self.store.account_succeeded(username).await);
     }
 
     /// Opens a session with the rights of an API token. Returns its end.

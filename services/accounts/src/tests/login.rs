@@ -554,3 +554,28 @@ async fn the_sessions_of_a_user_are_counted_and_end_together() {
     assert_eq!(gone, ended);
     assert!(setup.is_good(&exchanged.token), "another owner");
 }
+
+#[tokio::test]
+async fn a_check_without_a_session_counts_and_clears_as_a_login_does() {
+    let setup = TestAccounts::with(|settings| settings.max_failed_attempts = 3);
+    let check = |password: &str| setup.accounts.authenticate("alice", password.into(), None);
+    assert!(matches!(check("wrong").await, Err(LoginError::Invalid)));
+    assert_eq!(said(setup.log_in("wrong").await), INVALID);
+    assert_eq!(setup.alice().failed_attempts, 2);
+    let alice = check("right").await.expect("the right password");
+    assert_eq!(setup.alice().failed_attempts, 0);
+    assert_eq!(setup.alice().last_login, Some(setup.clock.now()));
+    let sessions = setup.accounts.session_counts().await.expect("counted");
+    assert!(sessions.is_empty());
+    let person = setup.accounts.person(&alice).expect("alice");
+    assert_eq!(&*person.name, "alice");
+    assert_eq!(PersonId::read(&alice.to_string()), Some(alice.clone()));
+
+    setup.users.delete("alice").expect("deleted");
+    add_alice(&setup.users, setup.clock.now());
+    setup.reload();
+    assert!(
+        setup.accounts.person(&alice).is_none(),
+        "it is another person"
+    );
+}

@@ -1,38 +1,38 @@
-//! Keys that sign tokens.
+//! Keys that sign tokens, and the secret that seals sign-ins.
 //!
 //! They are in a file that only its owner may read. The newest key signs; older keys stay until the
 //! tokens they signed have expired, so that a key can be replaced at any time.
 //!
 //! ```
-//! use ziggurat_account_service::Keys;
+//! use ziggurat_mcp_auth::Keys as _;
+//! use ziggurat_sign_in_state::KeyFile;
 //!
 //! let folder = tempfile::tempdir()?;
-//! let keys = Keys::open(folder.path())?;
-//! assert_eq!(keys.document()["keys"][0]["alg"], "EdDSA");
+//! let keys = KeyFile::open(folder.path())?;
+//! assert!(keys.published().contains("EdDSA"));
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
 use std::{
     fmt, fs, io,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::{
-    rand::SystemRandom,
+    digest::{SHA256, digest},
+    rand::{SecureRandom as _, SystemRandom},
     signature::{Ed25519KeyPair, KeyPair as _},
 };
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::Timestamp;
-use jsonwebtoken::{DecodingKey, EncodingKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use thiserror::Error;
+use ziggurat_mcp_auth::{KeyError, Keys, Seal};
 use ziggurat_runtime::{file, private_file};
-
-use crate::UnixTime;
 
 /// Name of the file.
 const FILE: &str = "signing-keys.json";
@@ -45,7 +45,7 @@ const MAX_KEYS: usize = 32;
 
 /// Keys that sign tokens. Clones share them.
 #[derive(Clone)]
-pub struct Keys {
+pub struct KeyFile {
     path: PathBuf,
     ring: Arc<ArcSwap<KeyRing>>,
 }
@@ -53,7 +53,7 @@ pub struct Keys {
 /// Reasons the keys cannot be used, for the operator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum KeyError {
+pub enum KeyFileError {
     /// The file cannot be read or written.
     #[error("{}: cannot be read or written", path.display())]
     Io {
@@ -71,17 +71,19 @@ pub enum KeyError {
 }
 
 /// Keys, newest first; never empty.
-#[derive(Default)]
 struct KeyRing {
     keys: Vec<Key>,
+    seal: Seal,
+    /// False for a file that an earlier version made, until a sign-in needs it. Its seal is one of
+    /// this process then, and opens nothing elsewhere.
+    has_seal: bool,
 }
 
 /// A pair of keys.
-pub(super) struct Key {
+struct Key {
     /// Id that tokens name the key by.
-    pub(super) id: String,
-    pub(super) signing: EncodingKey,
-    pub(super) verifying: DecodingKey,
+    id: String,
+    pair: Ed25519KeyPair,
     public: String,
 }
 
@@ -89,6 +91,9 @@ pub(super) struct Key {
 #[derive(Deserialize, Serialize)]
 struct StoredKeys {
     keys: Vec<StoredKey>,
+    /// The secret that seals sign-ins, 32 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seal: Option<String>,
 }
 
 #[derive(Clone, Deserialize, Serialize)]
@@ -97,33 +102,62 @@ struct StoredKey {
     pkcs8: String,
 }
 
-// === impl Keys ===
+// === impl KeyFile ===
 
-impl Keys {
+impl KeyFile {
     /// Reads the keys in this folder. If it has no file of keys, makes one with a first key.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written, or contains no signing keys.
-    pub fn open(folder: &Path) -> Result<Self, KeyError> {
+    pub fn open(folder: &Path) -> Result<Self, KeyFileError> {
         let path = folder.join(FILE);
         if !path.exists() {
             private_file::create_folder(&path, false)
-                .map_err(|error| KeyError::io(folder, error))?;
+                .map_err(|error| KeyFileError::io(folder, error))?;
             let first = StoredKeys {
-                keys: vec![StoredKey::new(Timestamp::now().into())?],
+                keys: vec![StoredKey::new(Timestamp::now().as_second())?],
+                seal: Some(new_seal()?),
             };
             match first.save(&path, private_file::create) {
                 // Another process has made the file meanwhile; its keys are used.
-                Err(KeyError::Io { source, .. })
+                Err(KeyFileError::Io { source, .. })
                     if source.kind() == io::ErrorKind::AlreadyExists => {}
                 saved => saved?,
             }
         }
-        let keys = Self {
+        Ok(Self {
             ring: Arc::new(ArcSwap::from_pointee(KeyRing::read(&path)?)),
             path,
-        };
-        Ok(keys)
+        })
+    }
+
+    /// Adds the secret of a sign-in to a file that an earlier version made.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read or written.
+    pub fn add_seal(&self) -> Result<(), KeyFileError> {
+        if !self.ring.load().has_seal {
+            let _lock = self.lock()?;
+            let mut written = StoredKeys::read(&self.path)?;
+            if written.seal.is_none() {
+                written.seal = Some(new_seal()?);
+                written.save(&self.path, private_file::replace)?;
+            }
+        }
+        self.reload()
+    }
+
+    /// Waits until no other process changes the file.
+    fn lock(&self) -> Result<fs::File, KeyFileError> {
+        let lock = self.path.with_file_name(format!(".{FILE}.lock"));
+        let taken = private_file::create_folder(&lock, false).and_then(|()| {
+            let mut options = fs::OpenOptions::new();
+            let options = options.create(true).truncate(false).write(true).mode(0o600);
+            let file = options.open(&lock)?;
+            file.lock()?;
+            Ok(file)
+        });
+        taken.map_err(|error| KeyFileError::io(&lock, error))
     }
 
     /// Returns the path of the file.
@@ -136,18 +170,20 @@ impl Keys {
     ///
     /// # Errors
     /// Fails like [`open`](Self::open); the keys then stay unchanged.
-    pub fn reload(&self) -> Result<(), KeyError> {
+    pub fn reload(&self) -> Result<(), KeyFileError> {
         self.ring.store(Arc::new(KeyRing::read(&self.path)?));
         Ok(())
     }
 
     /// Makes a new key, which signs from now on. Each older key stays for `kept_for` seconds after
-    /// it was replaced; zero removes all of them.
+    /// it was replaced; zero removes all of them, and replaces the secret of the sign-in, so that
+    /// all grants and sessions end.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written.
-    pub fn rotate(&self, now: Timestamp, kept_for: i64) -> Result<(), KeyError> {
-        let now = UnixTime::from(now).seconds();
+    pub fn rotate(&self, now: Timestamp, kept_for: i64) -> Result<(), KeyFileError> {
+        let now = now.as_second();
+        let _lock = self.lock()?;
         let mut written = StoredKeys::read(&self.path)?;
         // A key was replaced at the time the next one was made.
         let mut replaced = now;
@@ -156,10 +192,11 @@ impl Keys {
             replaced = key.made_at;
             stays
         });
-        written
-            .keys
-            .insert(0, StoredKey::new(UnixTime::from_seconds(now))?);
+        written.keys.insert(0, StoredKey::new(now)?);
         written.keys.truncate(MAX_KEYS);
+        if kept_for == 0 {
+            written.seal = Some(new_seal()?);
+        }
         written.save(&self.path, private_file::replace)?;
         self.reload()
     }
@@ -180,32 +217,45 @@ impl Keys {
         });
         json!({"keys": keys.collect::<Vec<_>>()})
     }
+}
 
-    /// Calls a function with the key that signs.
-    pub(super) fn with_newest<T>(&self, act: impl FnOnce(&Key) -> T) -> Option<T> {
-        self.ring.load().keys.first().map(act)
+impl Keys for KeyFile {
+    fn id(&self) -> String {
+        let ring = self.ring.load();
+        ring.keys
+            .first()
+            .map(|key| key.id.clone())
+            .unwrap_or_default()
     }
 
-    /// Calls a function with the key of this id.
-    pub(super) fn with<T>(&self, id: &str, act: impl FnOnce(&Key) -> T) -> Option<T> {
+    fn sign(&self, id: &str, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let ring = self.ring.load();
-        ring.keys.iter().find(|key| key.id == id).map(act)
+        let key = ring.keys.iter().find(|key| key.id == id).ok_or(KeyError)?;
+        Ok(key.pair.sign(message).as_ref().to_vec())
+    }
+
+    fn published(&self) -> String {
+        self.document().to_string()
+    }
+
+    fn seal(&self) -> Seal {
+        self.ring.load().seal.clone()
     }
 }
 
-impl fmt::Debug for Keys {
+impl fmt::Debug for KeyFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ids: Vec<_> = self.ring.load().keys.iter().map(|k| k.id.clone()).collect();
-        f.debug_struct("Keys")
+        f.debug_struct("KeyFile")
             .field("path", &self.path)
             .field("ids", &ids)
             .finish()
     }
 }
 
-// === impl KeyError ===
+// === impl KeyFileError ===
 
-impl KeyError {
+impl KeyFileError {
     fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         Self::Io { path, source }
@@ -215,45 +265,58 @@ impl KeyError {
 // === impl KeyRing ===
 
 impl KeyRing {
-    fn read(path: &Path) -> Result<Self, KeyError> {
+    fn read(path: &Path) -> Result<Self, KeyFileError> {
         let written = StoredKeys::read(path)?;
         let keys: Option<Vec<_>> = written.keys.iter().map(StoredKey::parse).collect();
         let keys = keys.filter(|keys| !keys.is_empty());
-        let keys = keys.ok_or_else(|| KeyError::NotUnderstood(path.to_owned()))?;
-        Ok(Self { keys })
+        let not_understood = || KeyFileError::NotUnderstood(path.to_owned());
+        let keys = keys.ok_or_else(not_understood)?;
+        let has_seal = written.seal.is_some();
+        let text = written.seal.map_or_else(new_seal, Ok)?;
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).unwrap_or_default();
+        let bytes = bytes.try_into().map_err(|_| not_understood())?;
+        Ok(Self {
+            keys,
+            seal: Seal::new(&bytes),
+            has_seal,
+        })
     }
 }
 
 // === impl StoredKeys ===
 
 impl StoredKeys {
-    fn read(path: &Path) -> Result<Self, KeyError> {
-        let metadata = fs::metadata(path).map_err(|error| KeyError::io(path, error))?;
+    fn read(path: &Path) -> Result<Self, KeyFileError> {
+        let metadata = fs::metadata(path).map_err(|error| KeyFileError::io(path, error))?;
         private_file::warn_of_access(path, &metadata);
         let text = file::text(path, MAX_BYTES).map_err(|error| match error {
-            file::FileError::Unreadable(error) => KeyError::io(path, error),
-            file::FileError::NotFound => KeyError::io(path, io::ErrorKind::NotFound.into()),
-            _ => KeyError::NotUnderstood(path.to_owned()),
+            file::FileError::Unreadable(error) => KeyFileError::io(path, error),
+            file::FileError::NotFound => KeyFileError::io(path, io::ErrorKind::NotFound.into()),
+            _ => KeyFileError::NotUnderstood(path.to_owned()),
         })?;
         // The error of the library is dropped, because it may quote the file.
-        serde_json::from_str(&text).map_err(|_| KeyError::NotUnderstood(path.to_owned()))
+        serde_json::from_str(&text).map_err(|_| KeyFileError::NotUnderstood(path.to_owned()))
     }
 
-    fn save(&self, path: &Path, write: fn(&Path, &[u8]) -> io::Result<()>) -> Result<(), KeyError> {
+    fn save(
+        &self,
+        path: &Path,
+        write: fn(&Path, &[u8]) -> io::Result<()>,
+    ) -> Result<(), KeyFileError> {
         let text = serde_json::to_vec(self).map_err(io::Error::from);
         text.and_then(|text| write(path, &text))
-            .map_err(|error| KeyError::io(path, error))
+            .map_err(|error| KeyFileError::io(path, error))
     }
 }
 
 // === impl StoredKey ===
 
 impl StoredKey {
-    fn new(now: UnixTime) -> Result<Self, KeyError> {
+    fn new(now: i64) -> Result<Self, KeyFileError> {
         let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
-        let pair = pair.map_err(|_| KeyError::Unmade)?;
+        let pair = pair.map_err(|_| KeyFileError::Unmade)?;
         Ok(Self {
-            made_at: now.seconds(),
+            made_at: now,
             pkcs8: BASE64_URL_SAFE_NO_PAD.encode(pair.as_ref()),
         })
     }
@@ -262,15 +325,19 @@ impl StoredKey {
         let pkcs8 = BASE64_URL_SAFE_NO_PAD.decode(&self.pkcs8).ok()?;
         let pair = Ed25519KeyPair::from_pkcs8(&pkcs8).ok()?;
         let public = pair.public_key().as_ref();
-        let id = Sha256::digest(public);
+        let id = digest(&SHA256, public);
         let public = BASE64_URL_SAFE_NO_PAD.encode(public);
-        Some(Key {
-            id: BASE64_URL_SAFE_NO_PAD.encode(&id[..16]),
-            signing: EncodingKey::from_ed_der(&pkcs8),
-            verifying: DecodingKey::from_ed_components(&public).ok()?,
-            public,
-        })
+        let id = BASE64_URL_SAFE_NO_PAD.encode(&id.as_ref()[..16]);
+        Some(Key { id, pair, public })
     }
+}
+
+/// Returns a new secret.
+fn new_seal() -> Result<String, KeyFileError> {
+    let mut bytes = [0; 32];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| KeyFileError::Unmade)?;
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
 }
 
 #[cfg(test)]
@@ -279,7 +346,7 @@ mod tests {
 
     use super::*;
 
-    fn ids(keys: &Keys) -> Vec<String> {
+    fn ids(keys: &KeyFile) -> Vec<String> {
         let document = keys.document();
         let keys = document["keys"].as_array().expect("a list").iter();
         keys.map(|key| key["kid"].as_str().expect("a name").to_owned())
@@ -294,14 +361,14 @@ mod tests {
     fn the_first_start_makes_a_key_that_only_its_owner_may_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path().join("new");
-        let keys = Keys::open(&folder).expect("made");
+        let keys = KeyFile::open(&folder).expect("made");
         let mode = fs::metadata(keys.path())
             .expect("there")
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(ids(&keys), ids(&Keys::open(&folder).expect("read")));
-        let shown = format!("{keys:?} {}", keys.document());
+        assert_eq!(ids(&keys), ids(&KeyFile::open(&folder).expect("read")));
+        let shown = format!("{keys:?} {}", keys.published());
         let written = fs::read_to_string(keys.path()).expect("text");
         let secret = written.split("\"pkcs8\":\"").nth(1).expect("a key");
         assert!(!shown.contains(&secret[..20]), "{shown}");
@@ -310,7 +377,7 @@ mod tests {
     #[test]
     fn a_replaced_key_stays_until_its_tokens_have_expired() {
         let folder = tempfile::tempdir().expect("a folder");
-        let keys = Keys::open(folder.path()).expect("made");
+        let keys = KeyFile::open(folder.path()).expect("made");
         let first = ids(&keys);
         keys.rotate(at(1000), 100).expect("rotated");
         let second = ids(&keys);
@@ -327,12 +394,34 @@ mod tests {
     #[test]
     fn another_process_sees_the_new_key_after_a_reload() {
         let folder = tempfile::tempdir().expect("a folder");
-        let keys = Keys::open(folder.path()).expect("made");
-        let other = Keys::open(folder.path()).expect("read");
+        let keys = KeyFile::open(folder.path()).expect("made");
+        let other = KeyFile::open(folder.path()).expect("read");
         other.rotate(at(10), 100).expect("rotated");
         assert_ne!(ids(&keys), ids(&other));
         keys.reload().expect("read");
         assert_eq!(ids(&keys), ids(&other));
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_gets_a_seal_once_and_keeps_it_until_all_is_revoked() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let keys = KeyFile::open(folder.path()).expect("made");
+        let read = || -> Value {
+            let text = fs::read_to_string(keys.path()).expect("text");
+            serde_json::from_str(&text).expect("JSON")
+        };
+        let mut old = read();
+        old.as_object_mut().expect("members").remove("seal");
+        fs::write(keys.path(), old.to_string()).expect("written");
+        keys.reload().expect("read");
+        keys.add_seal().expect("added");
+        let first = read()["seal"].clone();
+        assert!(first.is_string());
+        keys.add_seal().expect("there");
+        keys.rotate(at(10), 100).expect("rotated");
+        assert_eq!(read()["seal"], first);
+        keys.rotate(at(20), 0).expect("rotated");
+        assert_ne!(read()["seal"], first);
     }
 
     #[test]
@@ -345,7 +434,7 @@ mod tests {
             r#"{"keys":[{"made_at":1,"pkcs8":"c3dvcmRmaXNo"}]}"#,
         ] {
             fs::write(folder.path().join(FILE), text).expect("written");
-            let error = Keys::open(folder.path()).expect_err(text).to_string();
+            let error = KeyFile::open(folder.path()).expect_err(text).to_string();
             assert!(error.ends_with("has no signing keys"), "{error}");
         }
     }

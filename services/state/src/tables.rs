@@ -3,20 +3,27 @@
 //! Both run the same statements. In PostgreSQL every transaction adds the schema of the tables to
 //! its search path.
 
-use sqlx::{Sqlite, SqlitePool, Transaction};
+use std::path::Path;
+
+use sqlx::{
+    ConnectOptions as _, Connection as _, Sqlite, SqlitePool, Transaction, migrate::Migrator,
+};
 use ziggurat_postgres::pool::Lease;
-use ziggurat_state::{
-    Row, StateDatabase, StoreError, Value, postgres_rows, sqlite_query, sqlite_rows, within,
+
+use crate::{
+    FileOptions, Row, StateDatabase, StoreError, Value, prepare,
+    statement::{postgres_rows, sqlite_query, sqlite_rows},
+    within,
 };
 
-use crate::{Id, InvalidId, UnixTime};
-
-/// The database of the accounts.
+/// Tables in a file, or in the database that replicas share. Clones share its connections.
 #[derive(Clone, Debug)]
-pub(super) enum Engine {
+pub enum Tables {
     /// A file, with many readers and one writer.
     Local {
+        /// Connections that read.
         readers: SqlitePool,
+        /// The connection that writes.
         writer: SqlitePool,
     },
     /// A database that replicas share.
@@ -24,54 +31,73 @@ pub(super) enum Engine {
 }
 
 /// A transaction, rolled back unless it is committed.
-pub(super) enum Session {
+#[derive(Debug)]
+pub enum TablesTransaction {
+    /// In the file.
     Local(Transaction<'static, Sqlite>),
+    /// In the database that replicas share.
     Replicated(Box<Lease>),
 }
 
-/// Reads columns of a row in the forms of the accounts.
-pub(super) trait Columns {
-    /// Returns the id in a column.
-    fn id(&self, at: usize) -> Result<Id, StoreError>;
+// === impl Tables ===
 
-    /// Returns the time in a column.
-    fn time(&self, at: usize) -> Result<UnixTime, StoreError>;
+impl Tables {
+    /// Opens a file of this name in a folder; creates both if missing. Only their owner can access
+    /// them, and several processes may use them at the same time.
+    ///
+    /// # Errors
+    /// Fails if the folder or the file cannot be used, or the file belongs to another program.
+    pub async fn open(folder: &Path, name: &str, tables: &Migrator) -> Result<Self, StoreError> {
+        let path = folder.join(name);
+        // Held until the tables exist, because another process may be starting as well.
+        let _lock = prepare(folder, &path)?;
+        let options = FileOptions::new(&path);
+        let mut connection = options.writing.connect().await?;
+        tables.run_direct(None, &mut connection, false).await?;
+        connection.close().await?;
+        Ok(Self::Local {
+            readers: options.readers(),
+            writer: options.writer(),
+        })
+    }
 
-    /// Returns whether the number in a column is not zero.
-    fn flag(&self, at: usize) -> Result<bool, StoreError>;
-}
-
-// === impl Engine ===
-
-impl Engine {
     /// Begins a transaction that only reads.
-    pub(super) async fn read(&self) -> Result<Session, StoreError> {
+    ///
+    /// # Errors
+    /// Fails if the database is unreachable, or its tables cannot be created.
+    pub async fn read(&self) -> Result<TablesTransaction, StoreError> {
         match self {
-            Self::Local { readers, .. } => Ok(Session::Local(readers.begin().await?)),
+            Self::Local { readers, .. } => Ok(TablesTransaction::Local(readers.begin().await?)),
             Self::Replicated(state) => {
                 let begin = "BEGIN READ ONLY; SET LOCAL search_path TO ziggurat, pg_catalog";
-                Session::begin(state, begin).await
+                TablesTransaction::begin(state, begin).await
             }
         }
     }
 
     /// Begins a transaction that writes.
-    pub(super) async fn write(&self) -> Result<Session, StoreError> {
+    ///
+    /// # Errors
+    /// Fails if the database is unreachable, or its tables cannot be created.
+    pub async fn write(&self) -> Result<TablesTransaction, StoreError> {
         match self {
             // Takes the write lock at the start: waiting for it later would fail instead.
             Self::Local { writer, .. } => {
                 let begun = writer.begin_with("BEGIN IMMEDIATE").await?;
-                Ok(Session::Local(begun))
+                Ok(TablesTransaction::Local(begun))
             }
             Self::Replicated(state) => {
                 let begin = "BEGIN; SET LOCAL search_path TO ziggurat, pg_catalog";
-                Session::begin(state, begin).await
+                TablesTransaction::begin(state, begin).await
             }
         }
     }
 
     /// Returns the rows of a statement that only reads.
-    pub(super) async fn rows<const N: usize>(
+    ///
+    /// # Errors
+    /// Fails if the statement fails.
+    pub async fn rows<const N: usize>(
         &self,
         sql: &'static str,
         values: [Value; N],
@@ -83,7 +109,10 @@ impl Engine {
     }
 
     /// Returns the first row of a statement that only reads.
-    pub(super) async fn row<const N: usize>(
+    ///
+    /// # Errors
+    /// Fails if the statement fails.
+    pub async fn row<const N: usize>(
         &self,
         sql: &'static str,
         values: [Value; N],
@@ -92,7 +121,7 @@ impl Engine {
     }
 
     /// Closes the file.
-    pub(super) async fn close(&self) {
+    pub async fn close(&self) {
         if let Self::Local { readers, writer } = self {
             readers.close().await;
             // Closed last: SQLite merges its log into the file when the last connection closes.
@@ -101,9 +130,9 @@ impl Engine {
     }
 }
 
-// === impl Session ===
+// === impl TablesTransaction ===
 
-impl Session {
+impl TablesTransaction {
     async fn begin(state: &StateDatabase, begin: &'static str) -> Result<Self, StoreError> {
         let mut lease = state.lease().await?;
         within(lease.begin().ask(begin)).await?;
@@ -111,7 +140,10 @@ impl Session {
     }
 
     /// Returns the rows of a statement.
-    pub(super) async fn rows<const N: usize>(
+    ///
+    /// # Errors
+    /// Fails if the statement fails.
+    pub async fn rows<const N: usize>(
         &mut self,
         sql: &'static str,
         values: [Value; N],
@@ -125,7 +157,10 @@ impl Session {
     }
 
     /// Returns the first row of a statement.
-    pub(super) async fn row<const N: usize>(
+    ///
+    /// # Errors
+    /// Fails if the statement fails.
+    pub async fn row<const N: usize>(
         &mut self,
         sql: &'static str,
         values: [Value; N],
@@ -134,7 +169,10 @@ impl Session {
     }
 
     /// Returns the number that is the result of a statement.
-    pub(super) async fn number<const N: usize>(
+    ///
+    /// # Errors
+    /// Fails if the statement fails.
+    pub async fn number<const N: usize>(
         &mut self,
         sql: &'static str,
         values: [Value; N],
@@ -144,7 +182,10 @@ impl Session {
     }
 
     /// Commits the transaction.
-    pub(super) async fn commit(self) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// Fails if the transaction cannot be committed.
+    pub async fn commit(self) -> Result<(), StoreError> {
         match self {
             Self::Local(transaction) => Ok(transaction.commit().await?),
             Self::Replicated(mut lease) => {
@@ -153,37 +194,5 @@ impl Session {
                 Ok(())
             }
         }
-    }
-}
-
-// === impl Columns ===
-
-impl Columns for Row {
-    fn id(&self, at: usize) -> Result<Id, StoreError> {
-        let text: String = self.get(at)?;
-        text.parse()
-            .map_err(|error: InvalidId| sqlx::Error::Decode(error.into()).into())
-    }
-
-    fn time(&self, at: usize) -> Result<UnixTime, StoreError> {
-        self.get(at).map(UnixTime::from_seconds)
-    }
-
-    fn flag(&self, at: usize) -> Result<bool, StoreError> {
-        self.get(at).map(|number: i64| number != 0)
-    }
-}
-
-// === impl Value ===
-
-impl From<Id> for Value {
-    fn from(id: Id) -> Self {
-        id.to_string().into()
-    }
-}
-
-impl From<UnixTime> for Value {
-    fn from(at: UnixTime) -> Self {
-        at.seconds().into()
     }
 }

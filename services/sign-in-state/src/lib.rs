@@ -1,0 +1,8 @@
+//! State, keys and settings of the sign-in of the servers.
+//!
+//! The sign-in itself is `ziggurat-mcp-auth`. Here are its parts that the servers share: the file of
+//! the keys, the tables of grants and clients, and the section of a configuration.
+
+mod key_file;
+
+pub use self::key_file::{KeyFile, KeyFileError};

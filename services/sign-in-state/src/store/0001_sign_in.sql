@@ -1,0 +1,74 @@
+-- The same for SQLite and for PostgreSQL. Moments are seconds since 1970, ids and digests are texts in
+-- base64url. Secrets are here as digests, or not at all.
+CREATE TABLE oauth_clients (
+    id text PRIMARY KEY,
+    kind text NOT NULL,
+    -- Name, redirect addresses and ways of proof, as JSON.
+    metadata text NOT NULL,
+    -- Of clients that an administrator made.
+    secret_hash text,
+    created_at bigint NOT NULL,
+    used_at bigint NOT NULL
+);
+
+CREATE INDEX oauth_clients_kind ON oauth_clients (kind, used_at);
+
+CREATE TABLE oauth_grants (
+    id text PRIMARY KEY,
+    kind text NOT NULL,
+    person text NOT NULL,
+    tenant text,
+    client_id text NOT NULL,
+    resource text NOT NULL,
+    alias text,
+    scope text NOT NULL,
+    -- A JSON list; NULL for all that the person may use.
+    databases text,
+    is_renewable bigint NOT NULL,
+    signed_in_at bigint NOT NULL,
+    generation bigint NOT NULL,
+    rotated_at bigint NOT NULL,
+    created_at bigint NOT NULL,
+    used_at bigint NOT NULL,
+    ends_at bigint NOT NULL,
+    ended_at bigint,
+    why text
+);
+
+CREATE INDEX oauth_grants_person ON oauth_grants (person, client_id);
+CREATE INDEX oauth_grants_client ON oauth_grants (client_id);
+CREATE INDEX oauth_grants_ended ON oauth_grants (ended_at);
+CREATE INDEX oauth_grants_ends ON oauth_grants (ends_at);
+
+CREATE TABLE oauth_codes (
+    hash text PRIMARY KEY,
+    grant_id text NOT NULL REFERENCES oauth_grants (id) ON DELETE CASCADE,
+    redirect_uri text,
+    challenge text NOT NULL,
+    ends_at bigint NOT NULL,
+    used_at bigint
+);
+
+CREATE INDEX oauth_codes_grant ON oauth_codes (grant_id);
+CREATE INDEX oauth_codes_ends ON oauth_codes (ends_at);
+
+CREATE TABLE oauth_sessions (
+    hash text PRIMARY KEY,
+    person text NOT NULL,
+    auth_time bigint NOT NULL,
+    seen_at bigint NOT NULL,
+    ends_at bigint NOT NULL
+);
+
+CREATE INDEX oauth_sessions_person ON oauth_sessions (person);
+CREATE INDEX oauth_sessions_ends ON oauth_sessions (ends_at);
+
+-- Forms and assertions that were used.
+CREATE TABLE oauth_seen (
+    hash text PRIMARY KEY,
+    -- The grant that a form made.
+    grant_id text,
+    ends_at bigint NOT NULL
+);
+
+CREATE INDEX oauth_seen_ends ON oauth_seen (ends_at);
