@@ -14,6 +14,6 @@ pub mod test_server;
 
 pub use self::{
     result_format::{CallFormat, Fence, ResultFormat, ShowHidden, write_cut_note},
-    sql_error::SqlErrors,
+    sql_error::{SqlErrors, WITHHELD},
     table::{Table, write_scalar},
 };

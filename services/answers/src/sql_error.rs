@@ -33,6 +33,7 @@ use ziggurat_postgres::{
     name::written,
 };
 
+pub use self::access::WITHHELD;
 use self::{access::WriteRule, scope::Scope};
 use crate::client;
 
@@ -141,8 +142,11 @@ impl SqlErrors {
     }
 
     fn write_rule(&self) -> WriteRule {
-        if self.current.is_none() {
-            WriteRule::AdHoc
+        let Some(current) = &self.current else {
+            return WriteRule::AdHoc;
+        };
+        if current.withholds_writes() {
+            WriteRule::Withheld
         } else if self.database.allows_writes() {
             WriteRule::OtherTool
         } else {

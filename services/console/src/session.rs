@@ -1,6 +1,6 @@
 //! `/api/console/session`: signing in to the console with a browser, and out of it.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
 use axum::{
     Extension, Json, Router,
@@ -20,11 +20,11 @@ use utoipa::{
 use ziggurat_accounts::{Accounts, CookieHalf, Session, TokenHalves};
 use ziggurat_http::{ErrorAndCode, Payload};
 use ziggurat_layers::{
-    bearer::{Denied, TokenHash, Verify as _},
+    bearer::{Denied, TokenHash, Verify},
     body_limit::BodyLimitLayer,
     client_ip::ClientIp,
 };
-use ziggurat_tokens::{Identity, issuer::TokenVerifier};
+use ziggurat_tokens::Identity;
 
 use crate::{
     halves::KEY,
@@ -47,10 +47,15 @@ pub struct SignIn(Arc<Parts>);
 struct Parts {
     sites: Sites,
     accounts: Option<Accounts>,
-    verifier: Option<TokenVerifier<Accounts>>,
+    verifier: Option<Box<VerifyToken>>,
     server: Server,
     facts: Box<FactsOf>,
 }
+
+/// Verifies a token of any kind that the server knows.
+type VerifyToken = dyn Fn(&str) -> VerifyTokenFuture + Send + Sync;
+
+type VerifyTokenFuture = Pin<Box<dyn Future<Output = Result<Identity, Denied>> + Send>>;
 
 type FactsOf = dyn Fn(Option<&Identity>) -> Facts + Send + Sync;
 
@@ -189,10 +194,16 @@ impl SignIn {
     pub fn new(
         (name, version): (&'static str, &'static str),
         sites: Sites,
-        accounts: Option<(Accounts, TokenVerifier<Accounts>)>,
+        accounts: Option<(
+            Accounts,
+            impl Verify<Identity = Identity, Future: Send + 'static> + Send + Sync + 'static,
+        )>,
         facts: impl Fn(Option<&Identity>) -> Facts + Send + Sync + 'static,
     ) -> Self {
         let (accounts, verifier) = accounts.unzip();
+        let verifier = verifier.map(|verifier| -> Box<VerifyToken> {
+            Box::new(move |token| Box::pin(verifier.verify(token)))
+        });
         let version = Some(version);
         Self(Arc::new(Parts {
             sites,
@@ -265,7 +276,7 @@ impl From<String> for SecretText {
 /// ended is like none, because a page asks for the state of its session with it.
 async fn identify(State(sign_in): State<SignIn>, mut request: Request, next: Next) -> Response {
     let verification = match (&sign_in.0.verifier, bearer(request.headers())) {
-        (Some(verifier), Some(token)) => Some((TokenHash::of(token), verifier.verify(token))),
+        (Some(verifier), Some(token)) => Some((TokenHash::of(token), verifier(token))),
         _ => None,
     };
     let mut refusal = None;
@@ -374,7 +385,7 @@ async fn sign_in(State(sign_in): State<SignIn>, request: Request) -> Result<Resp
         _ => return Err(refusals::bad_request()),
     };
     let Session { token, .. } = session.map_err(refusals::login)?;
-    let identity = verifier.verify(token.expose_secret()).await;
+    let identity = verifier(token.expose_secret()).await;
     let identity = identity.map_err(|_| refusals::unavailable())?;
     let halves = TokenHalves::of(&token).ok_or_else(refusals::unavailable)?;
     let key = halves.key.expose_secret().to_owned();

@@ -16,6 +16,8 @@ use crate::cache::Cache;
 #[must_use]
 pub struct Configured {
     pub(super) database: Arc<Database>,
+    /// The same database for callers who may only read; shared with `database` where no caller may write.
+    read_only: Arc<Database>,
     pub(super) users: Arc<[String]>,
     clients: Arc<[ClientEntry]>,
     pub(super) cache: Arc<Cache>,
@@ -43,9 +45,15 @@ struct ClientNames<'a> {
 impl Configured {
     /// Creates a database for all users.
     pub fn new(database: impl Into<Arc<Database>>) -> Self {
-        let database = database.into();
+        let database: Arc<Database> = database.into();
+        let read_only = if database.allows_writes() {
+            Arc::new(database.read_only())
+        } else {
+            Arc::clone(&database)
+        };
         Self {
             cache: Cache::new(Arc::clone(&database)),
+            read_only,
             users: Arc::default(),
             clients: Arc::default(),
             database,
@@ -76,6 +84,22 @@ impl Configured {
         &self.database
     }
 
+    /// Returns it as a caller may use it.
+    pub(super) fn seen_by(&self, identity: Option<&Identity>) -> Self {
+        Self {
+            database: Arc::clone(self.database_for(identity)),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the database as a caller may use it.
+    pub(super) fn database_for(&self, identity: Option<&Identity>) -> &Arc<Database> {
+        match identity {
+            Some(identity) if !identity.may_write() => &self.read_only,
+            _ => &self.database,
+        }
+    }
+
     /// Returns the entries for clients of an issuer, as they are configured.
     pub(super) fn client_entries(&self) -> Vec<String> {
         self.clients
@@ -92,6 +116,9 @@ impl Configured {
     /// which API tokens without a database are bound to.
     #[must_use]
     pub(crate) fn is_open_to(&self, identity: Option<&Identity>, is_first: bool) -> bool {
+        if identity.is_some_and(|identity| !identity.may_use(self.database.name())) {
+            return false;
+        }
         match identity.map(Identity::holder) {
             None => true,
             Some(Holder::Program { database: None, .. }) => is_first,

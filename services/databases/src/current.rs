@@ -17,6 +17,8 @@ pub struct Current {
     pub(super) pool: Pool,
     pub(super) pools: Pools,
     pub(super) cache: Arc<Cache>,
+    /// The database allows writes, and the grant of the caller does not.
+    pub(super) withholds_writes: bool,
 }
 
 // === impl Current ===
@@ -32,6 +34,12 @@ impl Current {
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
         self.pool.database()
+    }
+
+    /// Returns whether the database allows writes that the grant of the caller does not.
+    #[must_use]
+    pub fn withholds_writes(&self) -> bool {
+        self.withholds_writes
     }
 
     /// Sets the call that statements in it run for.

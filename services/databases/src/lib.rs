@@ -207,7 +207,8 @@ impl Databases {
     #[must_use]
     pub fn visible(&self, identity: Option<&Identity>) -> Vec<Configured> {
         let list = self.list();
-        permitted(&list, identity).cloned().collect()
+        let seen = permitted(&list, identity).map(|it| it.seen_by(identity));
+        seen.collect()
     }
 
     /// Returns the tables of a database by its name, if the caller may use it, for a call.
@@ -245,7 +246,7 @@ impl Databases {
     #[must_use]
     pub fn may_write(&self, identity: Option<&Identity>) -> bool {
         let list = self.list();
-        permitted(&list, identity).any(|open| open.database.allows_writes())
+        permitted(&list, identity).any(|open| open.database_for(identity).allows_writes())
     }
 
     /// Returns the databases that a caller may use, for responses.
@@ -326,9 +327,13 @@ impl Databases {
         let (pools, key) = (self.shared.pools.clone(), session_key(identity));
         let account = identity.map(|known| known.account().to_string());
         let account = account.as_deref().unwrap_or(key);
-        let pool = pools.pool_of(key, account, &configured.database);
-        let cache = Arc::clone(&configured.cache);
-        Current { pool, pools, cache }
+        let database = configured.database_for(identity);
+        Current {
+            pool: pools.pool_of(key, account, database),
+            pools,
+            cache: Arc::clone(&configured.cache),
+            withholds_writes: configured.database.allows_writes() && !database.allows_writes(),
+        }
     }
 
     /// Selects a database for a caller, and closes its connections to the others. Opens no
@@ -492,7 +497,9 @@ fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<AdHocDen
         Holder::Program { .. } => Some(AdHocDenied::Token),
         Holder::Client { .. } => Some(AdHocDenied::Client),
         Holder::User { databases, .. } => {
-            let is_restricted = !databases.is_empty() || list.iter().any(Configured::is_restricted);
+            let is_restricted = !databases.is_empty()
+                || identity.is_some_and(Identity::is_narrowed)
+                || list.iter().any(Configured::is_restricted);
             is_restricted.then_some(AdHocDenied::User)
         }
     }

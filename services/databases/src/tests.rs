@@ -7,6 +7,7 @@ use tokio::time;
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_postgres::{database::Settings, fixture::Fixture};
 use ziggurat_runtime::logs::captured::Captured;
+use ziggurat_tokens::Grant;
 
 use super::*;
 
@@ -291,4 +292,59 @@ async fn the_sessions_of_a_user_share_connections_and_other_callers_have_their_o
         assert!(pool(&other).lease().await.is_ok(), "{other:?}");
     }
     drop(held);
+}
+
+#[tokio::test]
+async fn a_grant_narrows_the_databases_and_the_writes_of_its_person() {
+    let writable = |name: &str| {
+        let settings = Settings {
+            name: name.into(),
+            user: "reader".into(),
+            allow_writes: true,
+            ..Settings::default()
+        };
+        Configured::new(Database::try_from(settings).expect("settings"))
+    };
+    let (pools, _reaper) = Pools::new();
+    let databases = Databases::new(pools, ["shop", "logs"].map(writable));
+    let ann = |grant: Option<Grant>| {
+        let (name, databases) = ("ann".into(), Arc::default());
+        let identity = Identity::new(TokenHash::of("ann"), Holder::User { name, databases });
+        match grant {
+            Some(grant) => identity.with_grant(Arc::new(grant)),
+            None => identity,
+        }
+    };
+    let whole = ann(None);
+    assert!(databases.may_write(Some(&whole)));
+    assert!(databases.may_connect_ad_hoc(Some(&whole)).is_ok());
+
+    let logs = Grant {
+        databases: Some(vec!["logs".to_owned(), "other".to_owned()]),
+        may_write: false,
+    };
+    let narrowed = ann(Some(logs));
+    let narrowed = Some(&narrowed);
+    let seen = databases.visible(narrowed);
+    assert_eq!(seen.len(), 1);
+    assert!(!seen[0].database().allows_writes());
+    assert!(!databases.may_write(narrowed));
+    assert!(!databases.listing(narrowed).databases[0].allow_writes);
+    let current = databases.current(narrowed).expect("logs");
+    assert_eq!(current.label(), "logs");
+    assert!(current.withholds_writes() && !current.database().allows_writes());
+    assert!(databases.named(narrowed, "shop").is_none());
+    assert!(databases.may_connect_ad_hoc(narrowed).is_err());
+    let before = databases.current(narrowed).expect("logs");
+    assert!(
+        Arc::ptr_eq(before.database(), current.database()),
+        "its pool stays"
+    );
+
+    let writer = ann(Some(Grant {
+        databases: None,
+        may_write: true,
+    }));
+    let current = databases.current(Some(&writer)).expect("shop");
+    assert!(!current.withholds_writes() && current.database().allows_writes());
 }

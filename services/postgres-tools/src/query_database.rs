@@ -189,7 +189,9 @@ impl QueryDatabase {
         let database = current.database();
         // A database that a caller has named by its URL has the URL as name, and stays read-only.
         let is_configured = !database.name().contains("://");
-        let writes = if is_configured && !database.allows_writes() {
+        let writes = if current.withholds_writes() {
+            Some(WritePermission::OfGrant)
+        } else if is_configured && !database.allows_writes() {
             Some(WritePermission::OfOperator)
         } else {
             (question.is_some() && !statement.may_write()).then_some(WritePermission::OfUser)

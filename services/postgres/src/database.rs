@@ -379,6 +379,14 @@ impl Database {
         self.settings.allow_writes
     }
 
+    /// Returns the same database, with the same limit on connections, for statements that only read.
+    #[must_use]
+    pub fn read_only(&self) -> Self {
+        let mut reading = self.clone();
+        reading.settings.allow_writes = false;
+        reading
+    }
+
     /// Returns whether statements may call functions with effects beyond the transaction.
     #[must_use]
     pub fn allows_dangerous_functions(&self) -> bool {

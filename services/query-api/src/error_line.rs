@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use ziggurat_answers::SqlErrors;
+use ziggurat_answers::{SqlErrors, WITHHELD};
 use ziggurat_databases::Current;
 use ziggurat_postgres::error::QueryError;
 
@@ -63,7 +63,11 @@ impl ErrorLine {
             sqlstate: Some(report.sqlstate.clone()),
             position: report.position.map(|position| position + lead),
             detail: report.detail.clone(),
-            hint: report.hint.clone(),
+            hint: if error.is_about_a_write() && current.withholds_writes() {
+                Some(WITHHELD.to_owned())
+            } else {
+                report.hint.clone()
+            },
             code: code(error),
             ..Self::default()
         }

@@ -4,5 +4,9 @@
 //! the keys, the tables of grants and clients, and the section of a configuration.
 
 mod key_file;
+mod store;
 
-pub use self::key_file::{KeyFile, KeyFileError};
+pub use self::{
+    key_file::{KeyFile, KeyFileError},
+    store::{EndedGrants, SignInStore, SweepRules},
+};

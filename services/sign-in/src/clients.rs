@@ -67,7 +67,9 @@ pub(crate) enum Secret {
 // === impl Method ===
 
 impl Method {
-    pub(crate) fn of(name: &str) -> Option<Self> {
+    /// Returns the way of this name (RFC 7591, section 2).
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
         Some(match name {
             "none" => Self::None,
             "client_secret_basic" => Self::Basic,
@@ -76,7 +78,9 @@ impl Method {
         })
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Returns the name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Basic => "client_secret_basic",

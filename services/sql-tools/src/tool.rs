@@ -6,7 +6,7 @@ mod confirmation;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use ziggurat_answers::{ResultFormat, SqlErrors, client};
+use ziggurat_answers::{ResultFormat, SqlErrors, WITHHELD, client};
 use ziggurat_calls::{Call, ErrorReason};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
@@ -163,7 +163,12 @@ impl SqlTool {
                 ))
             }
             QueryError::Failed { report, .. } => {
-                Reported::new(format!("Error: {}", client::explained(report)))
+                let mut text = format!("Error: {}", client::explained(report));
+                if error.is_about_a_write() && call.current.withholds_writes() {
+                    text.push('\n');
+                    text.push_str(WITHHELD);
+                }
+                Reported::new(text)
             }
             QueryError::Refused(refusal) => Reported::new(refusal.to_string()),
             QueryError::Row(_) => Reported::new("Error: a value of the result is not valid text"),

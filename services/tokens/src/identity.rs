@@ -8,7 +8,7 @@ use ziggurat_layers::{
     bearer::TokenHash, body_limit::ByteBudget, client_ip::ClientIp, rate_limit::Key,
 };
 
-use crate::{CallerId, Claims};
+use crate::{CallerId, Claims, Grant};
 
 /// Identity of an authenticated caller. The bearer layer adds it to the extensions of the request.
 /// A server without authentication adds no identity.
@@ -19,6 +19,8 @@ pub struct Identity {
     /// Id of the account of a user, if it is not the name.
     account_id: Option<Arc<str>>,
     claims: Claims,
+    /// None where nothing narrows the rights of the holder.
+    grant: Option<Arc<Grant>>,
     toolsets: Arc<[String]>,
     selection: Selection,
     is_admin: bool,
@@ -106,6 +108,7 @@ impl Identity {
             holder,
             account_id: None,
             claims: Claims::default(),
+            grant: None,
             toolsets: Arc::default(),
             selection: Selection::Local,
             is_admin: false,
@@ -125,6 +128,13 @@ impl Identity {
     #[must_use]
     pub fn with_claims(self, claims: Claims) -> Self {
         Self { claims, ..self }
+    }
+
+    /// Narrows the rights of the holder to the ones of a grant.
+    #[must_use]
+    pub fn with_grant(self, grant: Arc<Grant>) -> Self {
+        let grant = Some(grant);
+        Self { grant, ..self }
     }
 
     /// Sets the toolsets of an API token itself.
@@ -227,6 +237,26 @@ impl Identity {
     #[must_use]
     pub fn holder(&self) -> &Holder {
         &self.holder
+    }
+
+    /// Returns whether a grant allows changes, where there is one.
+    #[must_use]
+    pub fn may_write(&self) -> bool {
+        self.grant.as_ref().is_none_or(|grant| grant.may_write)
+    }
+
+    /// Returns whether a grant allows some databases only.
+    #[must_use]
+    pub fn is_narrowed(&self) -> bool {
+        let grant = self.grant.as_ref();
+        grant.is_some_and(|grant| grant.databases.is_some())
+    }
+
+    /// Returns whether a grant allows a database, where there is one.
+    #[must_use]
+    pub fn may_use(&self, database: &str) -> bool {
+        let grant = self.grant.as_ref();
+        grant.is_none_or(|grant| grant.has_database(database))
     }
 
     /// Returns the claims of the token, or of the account of its user.

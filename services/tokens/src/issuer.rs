@@ -24,8 +24,8 @@
 //!
 //! A token must be signed with RS256, ES256 or `EdDSA` by a key of the issuer. It must name this
 //! issuer and this audience, have every required scope, not be expired, and not belong to a revoked
-//! client. All tokens of one subject are one caller: they share connections and a selected
-//! database.
+//! client or grant. All tokens of one grant are one caller, or of one subject without a grant: they
+//! share connections and a selected database.
 
 mod session;
 #[cfg(test)]
@@ -50,10 +50,10 @@ use ziggurat_layers::{
     bearer::{Denied, TokenHash, Verify},
 };
 
-use self::session::{OpenSessions, SessionGuard};
-use crate::{Claims, Holder, Identity, KeptClaims, WallClock};
+use crate::{Claims, Grant, Holder, Identity, KeptClaims, WallClock};
 
 pub use self::{
+    session::{OpenSessions, SessionGuard},
     token_verifier::{TokenVerifier, TokenVerifyFuture},
     trusted::TrustedIssuer,
 };
@@ -75,6 +75,8 @@ pub struct Settings {
     pub scope: Vec<String>,
     /// Databases that its tokens give access to; empty for all.
     pub databases: Vec<String>,
+    /// Scope that a token needs to change data; empty if each may.
+    pub write_scope: String,
     /// Claims that are kept of its tokens.
     pub claims: KeptClaims,
     /// URL of its keys, if its metadata does not name it.
@@ -155,6 +157,7 @@ impl Default for Settings {
             audience: Vec::new(),
             scope: Vec::new(),
             databases: Vec::new(),
+            write_scope: String::new(),
             claims: KeptClaims::default(),
             jwks: None,
             revocations: None,
@@ -211,10 +214,14 @@ impl Issuer {
             settings.issuer.clone(),
             settings.databases.as_slice().into(),
         );
-        let claims = settings.claims.clone();
+        let (claims, write_scope) = (settings.claims.clone(), settings.write_scope.clone());
         let tokens = AccessTokens::new(settings.rules()?, fetch)
             .with_identity(move |token| {
                 let identity = identity(token, &issuer, &databases)?;
+                let identity = match Grant::of(token, &write_scope) {
+                    Some(grant) => identity.with_grant(Arc::new(grant)),
+                    None => identity,
+                };
                 let kept = Arc::clone(&claims.names());
                 let claims = Claims::of_token(&kept, |name| token.claim(name));
                 Ok(KnownToken {
@@ -259,8 +266,13 @@ fn identity(
     if subject.len() > MAX_NAME {
         return Err(Denied::Invalid);
     }
-    // All tokens of a subject share one session key, which differs from all keys of own tokens.
-    let session = TokenHash::of(&format!("client\0{issuer}\0{subject}"));
+    // All tokens of a grant, or of a subject without one, share one session key, which differs from
+    // all keys of own tokens.
+    let session = match token.grant_id() {
+        Some(grant) => format!("grant\0{issuer}\0{grant}"),
+        None => format!("client\0{issuer}\0{subject}"),
+    };
+    let session = TokenHash::of(&session);
     let name = |name: &str| (name.len() <= MAX_NAME).then(|| Arc::from(name));
     let tenant: Option<String> = token
         .claim("tenant")

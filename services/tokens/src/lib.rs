@@ -47,6 +47,7 @@ mod clock;
 mod commands;
 mod expiry;
 pub mod file;
+mod grant;
 mod identity;
 pub mod issuer;
 mod local;
@@ -64,6 +65,7 @@ pub use self::{
     clock::WallClock,
     commands::{CommandError, TokenCommand, TokenOptions, TokenTargets, push_claims},
     expiry::{Expiry, InvalidExpiry},
+    grant::Grant,
     identity::{Account, Holder, Identity, Selection},
     local::{Local, LocalCaller},
     tokens::{CreatedToken, NewToken, TokenError, TokenFile, TokenRecord, whole_seconds},

@@ -8,11 +8,17 @@ use crate::sql_error::scope::Scope;
 /// Statements that a read-only database runs.
 const ALLOWED: &str = "SELECT, VALUES, TABLE, WITH queries, EXPLAIN and SHOW work";
 
+/// The line for a write that the grant of a caller does not allow, though the database does.
+pub const WITHHELD: &str =
+    "This connection was allowed to read only. Connect again and allow changes.";
+
 /// Reason why a statement may not write.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WriteRule {
     /// The operator does not allow writes.
     Never,
+    /// The grant of the caller does not allow writes.
+    Withheld,
     /// The tool only reads; another one writes.
     OtherTool,
     /// The caller named the connection by a URL.
@@ -26,6 +32,7 @@ pub(super) fn read_only(rule: WriteRule) -> String {
             "This server is read-only by design: {ALLOWED}. To change data, the operator has to \
              set allow_writes: true for this database."
         ),
+        WriteRule::Withheld => WITHHELD.to_owned(),
         WriteRule::OtherTool => format!(
             "This statement ran in a read-only transaction, where {ALLOWED}. In this database \
              query_database may change data."

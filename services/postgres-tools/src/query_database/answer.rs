@@ -7,7 +7,9 @@
 use std::{fmt::Write as _, mem, sync::Arc};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
-use ziggurat_answers::{CallFormat, Fence, ResultFormat, SqlErrors, Table, client, write_cut_note};
+use ziggurat_answers::{
+    CallFormat, Fence, ResultFormat, SqlErrors, Table, WITHHELD, client, write_cut_note,
+};
 use ziggurat_calls::{
     Call,
     limits::{Left, Refused},
@@ -69,6 +71,8 @@ pub(super) struct Request {
 pub(super) enum WritePermission {
     OfUser,
     OfOperator,
+    /// The person has allowed the client to read only.
+    OfGrant,
 }
 
 /// Line below the error of a refused write.
@@ -321,11 +325,14 @@ impl Request {
                 "{above}SQL Query:\n{sql}\n\nError executing query: {}",
                 client::explained(report)
             )),
-            QueryError::Failed { report, .. }
-                if self.writes == Some(WritePermission::OfOperator) && error.is_about_a_write() =>
-            {
+            QueryError::Failed { report, .. } if error.is_about_a_write() => {
                 let text = client::explained(report);
-                Reported::new(format!("Error iterating rows: {text}\n{ALLOW_WRITES}"))
+                let hint = match self.writes {
+                    Some(WritePermission::OfOperator) => ALLOW_WRITES,
+                    Some(WritePermission::OfGrant) => WITHHELD,
+                    _ => return complaint(error),
+                };
+                Reported::new(format!("Error iterating rows: {text}\n{hint}"))
             }
             _ => complaint(error),
         }

@@ -7,6 +7,7 @@ CREATE TABLE oauth_clients (
     metadata text NOT NULL,
     -- Of clients that an administrator made.
     secret_hash text,
+    has_grants bigint NOT NULL DEFAULT 0,
     created_at bigint NOT NULL,
     used_at bigint NOT NULL
 );

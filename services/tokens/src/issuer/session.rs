@@ -9,9 +9,9 @@ use std::{
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_runtime::lock;
 
-/// The open sessions. A session ends when none of its tokens is kept any more.
+/// The open sessions of callers with signed tokens. A session ends when none of its tokens is kept any more.
 #[derive(Clone)]
-pub(super) struct OpenSessions(Arc<SessionTable>);
+pub struct OpenSessions(Arc<SessionTable>);
 
 struct SessionTable {
     open: Mutex<HashMap<TokenHash, Weak<SessionGuard>>>,
@@ -19,7 +19,7 @@ struct SessionTable {
 }
 
 /// An open session; ends when it is dropped.
-pub(super) struct SessionGuard {
+pub struct SessionGuard {
     session: TokenHash,
     sessions: OpenSessions,
 }
@@ -28,7 +28,7 @@ pub(super) struct SessionGuard {
 
 impl OpenSessions {
     /// Calls `gone` with the key of each session that ends.
-    pub(super) fn new(gone: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    pub fn new(gone: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(SessionTable {
             open: Mutex::default(),
             gone: Box::new(gone),
@@ -36,7 +36,8 @@ impl OpenSessions {
     }
 
     /// Opens a session, or returns the open one.
-    pub(super) fn open(&self, session: TokenHash) -> Arc<SessionGuard> {
+    #[must_use]
+    pub fn open(&self, session: TokenHash) -> Arc<SessionGuard> {
         let mut open = lock(&self.0.open);
         if let Some(guard) = open.get(&session).and_then(Weak::upgrade) {
             return guard;
@@ -45,6 +46,12 @@ impl OpenSessions {
         let guard = Arc::new(SessionGuard { session, sessions });
         open.insert(session, Arc::downgrade(&guard));
         guard
+    }
+}
+
+impl fmt::Debug for OpenSessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenSessions").finish_non_exhaustive()
     }
 }
 

@@ -10,47 +10,49 @@ use ziggurat_layers::bearer::{Denied, Verify};
 
 use crate::{Identity, issuer::Issuer};
 
-/// Validates own tokens, and tokens of an issuer if one is trusted. It needs at least one of the
+/// Validates own tokens, and signed tokens of an issuer if one is trusted. It needs at least one of the
 /// two, else it refuses all tokens.
 ///
 /// Signed tokens have two dots; own tokens have none.
 #[derive(Clone, Debug)]
-pub struct TokenVerifier<T> {
+pub struct TokenVerifier<T, I = Issuer> {
     own: Option<T>,
-    issuer: Option<Issuer>,
+    issuer: Option<I>,
 }
 
 /// Future returned by the check of a token, which `F` is for an own one.
-pub struct TokenVerifyFuture<F>(State<F>);
+pub struct TokenVerifyFuture<F, I = <Issuer as Verify>::Future>(State<F, I>);
 
-enum State<F> {
+enum State<F, I> {
     Own(F),
-    Issued(<Issuer as Verify>::Future),
+    Issued(I),
     Denied,
 }
 
 // === impl TokenVerifier ===
 
-impl<T> TokenVerifier<T> {
+impl<T, I> TokenVerifier<T, I> {
     /// Creates a verifier for own tokens and tokens of this issuer.
     #[must_use]
-    pub fn new(own: Option<T>, issuer: Option<Issuer>) -> Self {
+    pub fn new(own: Option<T>, issuer: Option<I>) -> Self {
         Self { own, issuer }
     }
 
-    fn issuer_of(&self, token: &str) -> Option<&Issuer> {
+    fn issuer_of(&self, token: &str) -> Option<&I> {
         let issuer = self.issuer.as_ref()?;
         (token.bytes().filter(|byte| *byte == b'.').count() == 2).then_some(issuer)
     }
 }
 
-impl<T> Verify for TokenVerifier<T>
+impl<T, I> Verify for TokenVerifier<T, I>
 where
     T: Verify<Identity = Identity>,
     T::Future: Unpin,
+    I: Verify<Identity = Identity>,
+    I::Future: Unpin,
 {
     type Identity = Identity;
-    type Future = TokenVerifyFuture<T::Future>;
+    type Future = TokenVerifyFuture<T::Future, I::Future>;
 
     fn verify(&self, token: &str) -> Self::Future {
         TokenVerifyFuture(match (self.issuer_of(token), &self.own) {
@@ -71,9 +73,10 @@ where
 
 // === impl TokenVerifyFuture ===
 
-impl<F> Future for TokenVerifyFuture<F>
+impl<F, I> Future for TokenVerifyFuture<F, I>
 where
     F: Future<Output = Result<Identity, Denied>> + Unpin,
+    I: Future<Output = Result<Identity, Denied>> + Unpin,
 {
     type Output = Result<Identity, Denied>;
 
@@ -86,7 +89,7 @@ where
     }
 }
 
-impl<F> fmt::Debug for TokenVerifyFuture<F> {
+impl<F, I> fmt::Debug for TokenVerifyFuture<F, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenVerifyFuture").finish_non_exhaustive()
     }

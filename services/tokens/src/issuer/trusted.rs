@@ -43,6 +43,8 @@ pub struct TrustedIssuer {
     path: &'static str,
     /// Scopes that a token needs.
     pub scopes: Vec<String>,
+    /// Scope that a token needs to change data; empty if each may.
+    write_scope: String,
     audience: Vec<String>,
     jwks_url: Option<String>,
     revocations_url: Option<String>,
@@ -63,6 +65,7 @@ impl TrustedIssuer {
         let safe = |key: &str| file.key(key).parsed(safe_url);
         let (url, public_url) = (file.key("url"), file.key("public_url"));
         let (scopes, poll) = (file.key("scopes"), file.key("poll_interval"));
+        let write_scope = file.key("write_scope");
         let public = public_url.text().unwrap_or_default();
         let poll_interval = poll.time().unwrap_or(Duration::from_secs(30));
         let ca_file = file.key("ca_file");
@@ -71,6 +74,7 @@ impl TrustedIssuer {
             public_url: public.trim_end_matches('/').to_owned(),
             audience: file.key("audience").texts().unwrap_or_default(),
             scopes: scopes.texts().unwrap_or_default(),
+            write_scope: write_scope.text().unwrap_or_default(),
             path,
             jwks_url: safe("jwks_url"),
             revocations_url: safe("revocations_url"),
@@ -97,6 +101,10 @@ impl TrustedIssuer {
         scopes.check(
             issuer.scopes.iter().all(|scope| is_word(scope)),
             "must be a list of words without spaces and quotes",
+        );
+        write_scope.check(
+            issuer.write_scope.is_empty() || is_word(&issuer.write_scope),
+            "must be a word without spaces and quotes",
         );
         // Tokens of a deleted client must be refused within a minute.
         poll.check(
@@ -173,6 +181,7 @@ impl TrustedIssuer {
             issuer: self.url.clone(),
             audience: own.chain(self.audience.iter().cloned()).collect(),
             scope: self.scopes.clone(),
+            write_scope: self.write_scope.clone(),
             jwks: self.jwks_url.clone(),
             revocations: self.revocations_url.clone(),
             poll: self.poll_interval,

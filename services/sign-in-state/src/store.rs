@@ -1,0 +1,162 @@
+//! Clients, grants, codes and sessions in a file, or in the database that replicas share.
+
+mod clients;
+mod columns;
+mod ended;
+mod grants;
+mod sessions;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use std::{error::Error, path::Path, sync::Arc, time::Duration};
+
+use sqlx::migrate::Migrator;
+use tracing::error;
+use ziggurat_mcp_auth::{
+    Code, Consent, Digest, Grant, GrantId, Rotated, Rotation, Seconds, Session, Store,
+    StoredClient, Unavailable, UsedCode, Why,
+};
+use ziggurat_state::{StateDatabase, StoreError, Tables, migrator};
+
+pub use self::{ended::EndedGrants, sweep::SweepRules};
+
+/// Name of the file.
+const FILE: &str = "sign-in.db";
+
+/// The first tables.
+const SIGN_IN: &str = include_str!("store/0001_sign_in.sql");
+
+/// Time between two writes of the moment at which a row was used, in seconds.
+const NOTED: i64 = 60;
+
+/// Keeps what a sign-in must keep. Clones share it.
+#[derive(Clone, Debug)]
+pub struct SignInStore {
+    tables: Tables,
+    ended: Arc<EndedGrants>,
+}
+
+// === impl SignInStore ===
+
+impl SignInStore {
+    /// Opens the file in this folder; creates both if missing. Several processes may use it.
+    ///
+    /// # Errors
+    /// Fails if the folder or the file cannot be used.
+    pub async fn open(folder: &Path) -> Result<Self, StoreError> {
+        let tables = Tables::open(folder, FILE, &migrator(&[("sign-in", SIGN_IN)])).await?;
+        Ok(Self::with(tables))
+    }
+
+    /// Uses the database that replicas share. Connects on first use.
+    #[must_use]
+    pub fn replicated(state: StateDatabase) -> Self {
+        Self::with(Tables::Replicated(
+            state.with_migrations(replicated_migrations),
+        ))
+    }
+
+    fn with(tables: Tables) -> Self {
+        Self {
+            tables,
+            ended: Arc::default(),
+        }
+    }
+
+    /// Returns the grants that have ended, as this process knows them.
+    #[must_use]
+    pub fn ended(&self) -> Arc<EndedGrants> {
+        Arc::clone(&self.ended)
+    }
+
+    /// Returns whether replicas share it.
+    #[must_use]
+    pub fn is_replicated(&self) -> bool {
+        matches!(self.tables, Tables::Replicated(_))
+    }
+
+    /// Closes the file.
+    pub async fn close(&self) {
+        self.tables.close().await;
+    }
+}
+
+fn replicated_migrations() -> Migrator {
+    let mut migrator = migrator(&[(
+        "sign-in",
+        concat!(
+            "SET LOCAL search_path TO ziggurat, pg_catalog;\n",
+            include_str!("store/0001_sign_in.sql")
+        ),
+    )]);
+    // Other state of the servers is in the same schema.
+    migrator.dangerous_set_table_name("ziggurat.sign_in_migrations");
+    migrator
+}
+
+impl Store for SignInStore {
+    async fn client(&self, id: &str, now: Seconds) -> Result<Option<StoredClient>, Unavailable> {
+        told(self.find_client(id, now).await)
+    }
+
+    async fn add_client(&self, client: StoredClient, now: Seconds) -> Result<bool, Unavailable> {
+        told(self.insert_client(&client, now).await)
+    }
+
+    async fn add_grant(
+        &self,
+        grant: Grant,
+        code: Code,
+        consent: Consent,
+    ) -> Result<bool, Unavailable> {
+        told(self.insert_grant(&grant, &code, consent).await)
+    }
+
+    async fn use_code(&self, hash: Digest, now: Seconds) -> Result<UsedCode, Unavailable> {
+        told(self.consume_code(hash, now).await)
+    }
+
+    async fn rotate(
+        &self,
+        id: GrantId,
+        generation: u32,
+        rules: Rotation,
+    ) -> Result<Rotated, Unavailable> {
+        told(self.next_generation(id, generation, rules).await)
+    }
+
+    async fn end_grant(&self, id: GrantId, why: Why, now: Seconds) -> Result<bool, Unavailable> {
+        told(self.close_grant(id, why, now).await)
+    }
+
+    async fn grant(&self, id: GrantId, now: Seconds) -> Result<Option<Grant>, Unavailable> {
+        told(self.find_grant(id, now).await)
+    }
+
+    async fn add_session(&self, session: Session) -> Result<(), Unavailable> {
+        told(self.insert_session(&session).await)
+    }
+
+    async fn session(
+        &self,
+        hash: Digest,
+        idle: Duration,
+        now: Seconds,
+    ) -> Result<Option<Session>, Unavailable> {
+        told(self.find_session(hash, idle, now).await)
+    }
+
+    async fn end_session(&self, hash: Digest) -> Result<(), Unavailable> {
+        told(self.delete_session(hash).await)
+    }
+}
+
+/// Logs an error of the store, which clients learn nothing about.
+fn told<T>(outcome: Result<T, StoreError>) -> Result<T, Unavailable> {
+    outcome.map_err(|error| {
+        let error: &dyn Error = &error;
+        error!(error, "the store of the sign-in cannot be used");
+        Unavailable
+    })
+}

@@ -1,0 +1,338 @@
+//! Grants, and the codes for their first tokens.
+
+use ziggurat_mcp_auth::{
+    Code, Consent, Digest, Grant, GrantId, Rotated, Rotation, Seconds, UsedCode, Why,
+};
+use ziggurat_state::{Row, StoreError, TablesTransaction};
+
+use crate::store::{
+    SignInStore,
+    columns::{Columns as _, bytes, moment},
+};
+
+/// Time in which the form of a consent may be sent again, in seconds.
+const AGAIN: Seconds = 60;
+
+// === impl SignInStore ===
+
+impl SignInStore {
+    pub(super) async fn insert_grant(
+        &self,
+        grant: &Grant,
+        code: &Code,
+        consent: Consent,
+    ) -> Result<bool, StoreError> {
+        let mut writing = self.tables.write().await?;
+        // A form that another request uses at the same time is waited for here.
+        let seen = writing
+            .row(
+                "INSERT INTO oauth_seen (hash, grant_id, ends_at) VALUES ($1, $2, $3) \
+                 ON CONFLICT (hash) DO NOTHING RETURNING hash",
+                [
+                    bytes(consent.hash),
+                    bytes(grant.id),
+                    moment(consent.ends_at),
+                ],
+            )
+            .await?;
+        if seen.is_none() {
+            let is_renewed = renew(&mut writing, code, consent, grant.made_at).await?;
+            writing.commit().await?;
+            return Ok(is_renewed);
+        }
+        let ended = make_room(&mut writing, grant).await?;
+        let note = "UPDATE oauth_clients SET has_grants = 1 WHERE id = $1 AND has_grants = 0";
+        writing.rows(note, [(&grant.client).into()]).await?;
+        write_grant(&mut writing, grant).await?;
+        write_code(&mut writing, grant.id, code).await?;
+        writing.commit().await?;
+        self.ended.add(ended, grant.made_at);
+        Ok(true)
+    }
+
+    pub(super) async fn consume_code(
+        &self,
+        hash: Digest,
+        now: Seconds,
+    ) -> Result<UsedCode, StoreError> {
+        let mut writing = self.tables.write().await?;
+        let used = writing
+            .row(
+                "UPDATE oauth_codes SET used_at = $2 WHERE hash = $1 AND used_at IS NULL \
+                 RETURNING grant_id, redirect_uri, challenge, ends_at",
+                [bytes(hash), moment(now)],
+            )
+            .await?;
+        if let Some(row) = used {
+            let code = Code {
+                hash,
+                grant: row.bytes(0)?,
+                redirect_uri: row.get(1)?,
+                challenge: row.get(2)?,
+                ends_at: row.moment(3)?,
+            };
+            let grant = live(&mut writing, code.grant, now).await?;
+            writing.commit().await?;
+            let grant = grant.filter(|_| code.ends_at > now);
+            return Ok(grant.map_or(UsedCode::Unknown, |grant| {
+                UsedCode::Good(Box::new((code, grant)))
+            }));
+        }
+        let of_code = "SELECT grant_id FROM oauth_codes WHERE hash = $1";
+        let Some(row) = writing.row(of_code, [bytes(hash)]).await? else {
+            writing.commit().await?;
+            return Ok(UsedCode::Unknown);
+        };
+        let id = row.bytes(0)?;
+        end(&mut writing, id, Why::CodeReplayed, now).await?;
+        writing.commit().await?;
+        self.ended.add([id], now);
+        Ok(UsedCode::Again(id))
+    }
+
+    pub(super) async fn next_generation(
+        &self,
+        id: GrantId,
+        generation: u32,
+        rules: Rotation,
+    ) -> Result<Rotated, StoreError> {
+        let mut writing = self.tables.write().await?;
+        let next = writing
+            .row(
+                "UPDATE oauth_grants SET generation = generation + 1, rotated_at = $3, \
+                 used_at = $3 WHERE id = $1 AND generation = $2 AND ended_at IS NULL \
+                 AND ends_at > $3 AND used_at + $4 > $3 \
+                 RETURNING id, person, client_id, resource, alias, scope, databases, is_renewable, \
+                 signed_in_at, created_at, used_at, ends_at, generation, rotated_at",
+                [
+                    bytes(id),
+                    i64::from(generation).into(),
+                    moment(rules.now),
+                    moment(rules.idle.as_secs()),
+                ],
+            )
+            .await?;
+        if let Some(row) = next {
+            let grant = grant(&row)?;
+            writing.commit().await?;
+            return Ok(Rotated::To(Box::new(grant)));
+        }
+        let known = live(&mut writing, id, rules.now).await?;
+        let verdict = known.map_or(Rotated::Unknown, |grant| judged(grant, generation, rules));
+        if let Rotated::Reused(_) = verdict {
+            end(&mut writing, id, Why::RefreshReused, rules.now).await?;
+        }
+        writing.commit().await?;
+        if let Rotated::Reused(_) = verdict {
+            self.ended.add([id], rules.now);
+        }
+        Ok(verdict)
+    }
+
+    pub(super) async fn close_grant(
+        &self,
+        id: GrantId,
+        why: Why,
+        now: Seconds,
+    ) -> Result<bool, StoreError> {
+        let mut writing = self.tables.write().await?;
+        let was_there = end(&mut writing, id, why, now).await?;
+        writing.commit().await?;
+        if was_there {
+            self.ended.add([id], now);
+        }
+        Ok(was_there)
+    }
+
+    pub(super) async fn find_grant(
+        &self,
+        id: GrantId,
+        now: Seconds,
+    ) -> Result<Option<Grant>, StoreError> {
+        let mut reading = self.tables.read().await?;
+        let found = live(&mut reading, id, now).await?;
+        reading.commit().await?;
+        Ok(found)
+    }
+}
+
+/// Returns the result for a generation that is not the current one of a grant, or for a grant that
+/// was not used for too long.
+fn judged(grant: Grant, generation: u32, rules: Rotation) -> Rotated {
+    let is_idle = grant.used_at + rules.idle.as_secs() <= rules.now;
+    if is_idle || generation >= grant.generation {
+        return Rotated::Unknown;
+    }
+    let is_recent = rules.now <= grant.rotated_at + rules.grace.as_secs();
+    if generation + 1 == grant.generation && is_recent {
+        Rotated::To(Box::new(grant))
+    } else {
+        Rotated::Reused(Box::new(grant))
+    }
+}
+
+/// Returns a grant that has not ended.
+async fn live(
+    session: &mut TablesTransaction,
+    id: GrantId,
+    now: Seconds,
+) -> Result<Option<Grant>, StoreError> {
+    let row = session
+        .row(
+            "SELECT id, person, client_id, resource, alias, scope, databases, is_renewable, \
+             signed_in_at, created_at, used_at, ends_at, generation, rotated_at \
+             FROM oauth_grants WHERE id = $1 AND ended_at IS NULL AND ends_at > $2",
+            [bytes(id), moment(now)],
+        )
+        .await?;
+    row.as_ref().map(grant).transpose()
+}
+
+/// Ends a grant. Returns whether it had not ended before.
+async fn end(
+    writing: &mut TablesTransaction,
+    id: GrantId,
+    why: Why,
+    now: Seconds,
+) -> Result<bool, StoreError> {
+    let ended = writing
+        .row(
+            "UPDATE oauth_grants SET ended_at = $2, why = $3 \
+             WHERE id = $1 AND ended_at IS NULL AND ends_at > $2 RETURNING id",
+            [bytes(id), moment(now), reason(why).into()],
+        )
+        .await?;
+    Ok(ended.is_some())
+}
+
+/// Gives the grant of a form a new code in place of the one before, if the form made it within a
+/// minute.
+async fn renew(
+    writing: &mut TablesTransaction,
+    code: &Code,
+    consent: Consent,
+    now: Seconds,
+) -> Result<bool, StoreError> {
+    let row = writing
+        .row(
+            "SELECT g.id FROM oauth_seen s JOIN oauth_grants g ON g.id = s.grant_id \
+             WHERE s.hash = $1 AND g.ended_at IS NULL AND g.created_at + $3 >= $2",
+            [bytes(consent.hash), moment(now), moment(AGAIN)],
+        )
+        .await?;
+    let Some(row) = row else { return Ok(false) };
+    let id: GrantId = row.bytes(0)?;
+    let delete = "DELETE FROM oauth_codes WHERE grant_id = $1";
+    writing.rows(delete, [bytes(id)]).await?;
+    write_code(writing, id, code).await?;
+    Ok(true)
+}
+
+/// Ends the oldest grants of a person until there is room for one more: 500 of a person, 50 of them
+/// for one client.
+async fn make_room(
+    writing: &mut TablesTransaction,
+    grant: &Grant,
+) -> Result<Vec<GrantId>, StoreError> {
+    let of_client = writing
+        .rows(
+            "UPDATE oauth_grants SET ended_at = $3, why = 'room' WHERE id IN ( \
+             SELECT id FROM oauth_grants WHERE person = $1 AND client_id = $2 \
+             AND ended_at IS NULL AND ends_at > $3 \
+             ORDER BY used_at DESC, id LIMIT 1000000 OFFSET 49) RETURNING id",
+            [
+                (&grant.person).into(),
+                (&grant.client).into(),
+                moment(grant.made_at),
+            ],
+        )
+        .await?;
+    let of_person = writing
+        .rows(
+            "UPDATE oauth_grants SET ended_at = $2, why = 'room' WHERE id IN ( \
+             SELECT id FROM oauth_grants WHERE person = $1 \
+             AND ended_at IS NULL AND ends_at > $2 \
+             ORDER BY used_at DESC, id LIMIT 1000000 OFFSET 499) RETURNING id",
+            [(&grant.person).into(), moment(grant.made_at)],
+        )
+        .await?;
+    let ended = of_client.iter().chain(&of_person);
+    ended.map(|row| row.bytes(0)).collect()
+}
+
+async fn write_grant(writing: &mut TablesTransaction, grant: &Grant) -> Result<(), StoreError> {
+    let databases = grant.databases.as_ref().map(serde_json::to_string);
+    let written = writing.rows(
+        "INSERT INTO oauth_grants (id, kind, person, client_id, resource, alias, scope, databases, \
+         is_renewable, signed_in_at, created_at, used_at, ends_at, generation, rotated_at) \
+         VALUES ($1, 'code', $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+        [
+            bytes(grant.id),
+            (&grant.person).into(),
+            (&grant.client).into(),
+            (&grant.resource).into(),
+            grant.alias.as_ref().into(),
+            (&grant.scope).into(),
+            databases.transpose()?.into(),
+            i64::from(grant.is_renewable).into(),
+            moment(grant.signed_in_at),
+            moment(grant.made_at),
+            moment(grant.used_at),
+            moment(grant.ends_at),
+            i64::from(grant.generation).into(),
+            moment(grant.rotated_at),
+        ],
+    );
+    written.await.map(drop)
+}
+
+async fn write_code(
+    writing: &mut TablesTransaction,
+    id: GrantId,
+    code: &Code,
+) -> Result<(), StoreError> {
+    let written = writing.rows(
+        "INSERT INTO oauth_codes (hash, grant_id, redirect_uri, challenge, ends_at) \
+         VALUES ($1, $2, $3, $4, $5)",
+        [
+            bytes(code.hash),
+            bytes(id),
+            code.redirect_uri.as_ref().into(),
+            (&code.challenge).into(),
+            moment(code.ends_at),
+        ],
+    );
+    written.await.map(drop)
+}
+
+fn grant(row: &Row) -> Result<Grant, StoreError> {
+    let databases: Option<String> = row.get(6)?;
+    let databases = databases.as_deref().map(serde_json::from_str);
+    let generation: i64 = row.get(12)?;
+    Ok(Grant {
+        id: row.bytes(0)?,
+        person: row.get(1)?,
+        client: row.get(2)?,
+        resource: row.get(3)?,
+        alias: row.get(4)?,
+        scope: row.get(5)?,
+        databases: databases.transpose()?,
+        is_renewable: row.flag(7)?,
+        signed_in_at: row.moment(8)?,
+        made_at: row.moment(9)?,
+        used_at: row.moment(10)?,
+        ends_at: row.moment(11)?,
+        generation: generation.try_into().unwrap_or(u32::MAX),
+        rotated_at: row.moment(13)?,
+    })
+}
+
+/// Returns the stored form of a reason.
+fn reason(why: Why) -> &'static str {
+    match why {
+        Why::CodeReplayed => "code_replayed",
+        Why::RefreshReused => "refresh_reused",
+        Why::Person => "person",
+        _ => "revoked",
+    }
+}

@@ -1,0 +1,37 @@
+//! Permissions of people for their clients.
+
+use ziggurat_layers::access_token::AccessToken;
+
+/// The permission of a person for a client, which narrows the rights of the person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Databases that the person allowed; `None` for all.
+    pub databases: Option<Vec<String>>,
+    /// False if statements may only read.
+    pub may_write: bool,
+}
+
+// === impl Grant ===
+
+impl Grant {
+    /// Reads the claims of a token that narrow the rights of its holder; `None` if there are none.
+    /// Without a `write_scope` there is no scope for changes.
+    #[must_use]
+    pub fn of(token: &AccessToken, write_scope: &str) -> Option<Self> {
+        let databases = token.claim("databases");
+        // A list that cannot be read allows nothing.
+        let databases = databases.map(|json| serde_json::from_str(json).unwrap_or_default());
+        let may_write = write_scope.is_empty() || token.has_scope(write_scope);
+        (databases.is_some() || !may_write).then_some(Self {
+            databases,
+            may_write,
+        })
+    }
+
+    /// Returns whether it allows a database.
+    #[must_use]
+    pub fn has_database(&self, name: &str) -> bool {
+        let listed = |databases: &Vec<String>| databases.iter().any(|listed| listed == name);
+        self.databases.as_ref().is_none_or(listed)
+    }
+}
