@@ -1,0 +1,118 @@
+//! The authorization request, and the way back to the client.
+
+use http::{StatusCode, header::SET_COOKIE};
+use ziggurat_text::percent;
+
+use crate::{
+    answer::{Answer, see_other, with_header},
+    authorize::{self, Asked, Refused, Told},
+    browser::{BROWSER, Failure},
+    clients::Client,
+    flow::{Cookies, Flow, cookie_value, set_cookie},
+    form::Form,
+    keys::Keys,
+    pages,
+    people::People,
+    service::{Read, Shared},
+    store::{Seconds, Session, Store},
+};
+
+// === impl Shared ===
+
+impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
+    pub(super) async fn asked(&self, read: &Read) -> Result<Answer, Failure> {
+        let malformed = Failure::Page(StatusCode::BAD_REQUEST, "The sign-in request is malformed.");
+        let query = read.parts.uri.query().unwrap_or_default();
+        if query.len() > authorize::LONGEST {
+            return Err(malformed);
+        }
+        let form = Form::read(query).map_err(|_| malformed)?;
+        let client = self
+            .client_of(form.get("client_id").unwrap_or_default(), read.now)
+            .await?;
+        let asked = match authorize::check(&form, &client, &self.settings) {
+            Ok(asked) => asked,
+            Err(Refused::Page(problem)) => {
+                return Err(Failure::Page(StatusCode::BAD_REQUEST, problem));
+            }
+            Err(Refused::Client(told)) => return Ok(self.told(&client, &told)),
+        };
+        let cookies = Cookies::read(&read.parts.headers, &self.settings);
+        let person = match self.session(&cookies, read.now).await? {
+            Some(session) if is_fresh(&session, &asked, &form, read.now) => {
+                let person = self.people.find(&session.person).await?;
+                person.map(|person| (session, person))
+            }
+            _ => None,
+        };
+        if asked.prompts("none") {
+            let code = if person.is_some() {
+                "consent_required"
+            } else {
+                "login_required"
+            };
+            let told = Told {
+                redirect: asked.redirect,
+                state: asked.state,
+                code,
+                problem: "a person has to look at a page",
+                is_direct: true,
+            };
+            return Ok(self.told(&client, &told));
+        }
+        let browser = match cookies.browser {
+            Some(browser) => browser,
+            None => cookie_value()?,
+        };
+        let flow = Flow::new(asked, &browser, read.now)?;
+        let answer = match person {
+            Some((session, person)) => {
+                self.consent_page(&client, &flow.of_session(session.hash)?, &person, None)?
+            }
+            None => self.login_page(&client, &flow, None)?,
+        };
+        let cookie = set_cookie(&self.settings, "flow", &browser, BROWSER);
+        Ok(with_header(answer, SET_COOKIE, &cookie))
+    }
+
+    /// Tells a client the error of its request.
+    fn told(&self, client: &Client, told: &Told) -> Answer {
+        let mut parameters = vec![("error", told.code), ("error_description", told.problem)];
+        parameters.extend(told.state.as_deref().map(|state| ("state", state)));
+        parameters.push(("iss", &self.settings.issuer));
+        let address = with_parameters(&told.redirect, &parameters);
+        if told.is_direct {
+            see_other(&address)
+        } else {
+            pages::told(&self.settings, client, told, &address)
+        }
+    }
+
+    /// Returns the address that a browser goes back to.
+    pub(super) fn back(&self, asked: &Asked, parameters: &[(&str, &str)]) -> String {
+        let mut parameters = parameters.to_vec();
+        parameters.extend(asked.state.as_deref().map(|state| ("state", state)));
+        parameters.push(("iss", &self.settings.issuer));
+        with_parameters(&asked.redirect, &parameters)
+    }
+}
+
+/// Returns whether a session is good enough for a request.
+fn is_fresh(session: &Session, asked: &Asked, form: &Form, now: Seconds) -> bool {
+    let age = now.saturating_sub(session.signed_in_at);
+    let max_age = form.get("max_age").and_then(|age| age.parse().ok());
+    let is_young = max_age.is_none_or(|max_age: Seconds| age <= max_age);
+    is_young && !asked.prompts("login") && !asked.prompts("select_account")
+}
+
+/// Adds parameters to the query of an address.
+fn with_parameters(address: &str, parameters: &[(&str, &str)]) -> String {
+    let mut text = address.to_owned();
+    for (name, value) in parameters {
+        text.push(if text.contains('?') { '&' } else { '?' });
+        text.push_str(name);
+        text.push('=');
+        text.extend(percent::encode(value));
+    }
+    text
+}
