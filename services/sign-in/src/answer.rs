@@ -1,5 +1,7 @@
 //! Answers of the endpoints.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Response, StatusCode,
@@ -10,6 +12,7 @@ use http::{
 };
 use http_body_util::Full;
 use serde_json::{Value, json};
+use ziggurat_layers::rate_limit::Limited;
 
 /// An answer.
 pub(crate) type Answer = Response<Full<Bytes>>;
@@ -22,6 +25,8 @@ pub(crate) struct OAuthError {
     pub(crate) problem: String,
     /// Says that the client tried Basic, so that it is asked for it.
     pub(crate) asks_basic: bool,
+    /// The time after which another attempt makes sense.
+    pub(crate) retry_after: Option<Duration>,
 }
 
 // === impl OAuthError ===
@@ -33,6 +38,7 @@ impl OAuthError {
             code,
             problem: problem.into(),
             asks_basic: false,
+            retry_after: None,
         }
     }
 
@@ -42,11 +48,21 @@ impl OAuthError {
 
     /// The accounts, the store or the keys cannot be used at the moment.
     pub(crate) fn unavailable() -> Self {
-        Self::new(
-            "temporarily_unavailable",
-            "sign-in is not possible at the moment",
-        )
-        .with_status(StatusCode::SERVICE_UNAVAILABLE)
+        let problem = "sign-in is not possible at the moment";
+        Self {
+            retry_after: Some(Duration::from_secs(5)),
+            ..Self::new("temporarily_unavailable", problem)
+                .with_status(StatusCode::SERVICE_UNAVAILABLE)
+        }
+    }
+
+    /// An address or a client asked too often.
+    pub(crate) fn too_many(code: &'static str, limited: &Limited) -> Self {
+        Self {
+            retry_after: Some(limited.retry_after()),
+            ..Self::new(code, "there were too many attempts; try again later")
+                .with_status(StatusCode::TOO_MANY_REQUESTS)
+        }
     }
 }
 
@@ -58,12 +74,10 @@ impl From<OAuthError> for Answer {
             let basic = HeaderValue::from_static("Basic realm=\"sign-in\"");
             answer.headers_mut().insert(WWW_AUTHENTICATE, basic);
         }
-        if error.status == StatusCode::SERVICE_UNAVAILABLE {
-            answer
-                .headers_mut()
-                .insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        match error.retry_after {
+            Some(wait) => retry_after(answer, wait),
+            None => answer,
         }
-        answer
     }
 }
 
@@ -105,6 +119,11 @@ pub(crate) fn see_other(address: &str) -> Answer {
         }
         Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
     }
+}
+
+/// Tells when another attempt makes sense.
+pub(crate) fn retry_after(answer: Answer, wait: Duration) -> Answer {
+    with_header(answer, RETRY_AFTER, &wait.as_secs().max(1).to_string())
 }
 
 /// Adds a header to an answer.

@@ -9,9 +9,10 @@ use http::{
     HeaderName, StatusCode,
     header::{CONTENT_TYPE, ORIGIN},
 };
+use ziggurat_layers::rate_limit::Limited;
 
 use crate::{
-    answer::Answer,
+    answer::{Answer, retry_after},
     clients::Client,
     flow::{Cookies, Flow},
     form::Form,
@@ -28,6 +29,9 @@ const BROWSER: Seconds = 3600;
 /// Lifetime of a code.
 const CODE: Seconds = 60;
 
+/// Text for a person who has to wait.
+const TOO_MANY: &str = "There were too many attempts. Try again later.";
+
 /// Reasons for which a page cannot be shown.
 enum Failure {
     /// Something cannot be asked at the moment.
@@ -40,6 +44,8 @@ enum Failure {
     Expired,
     /// The request cannot be read.
     Page(StatusCode, &'static str),
+    /// There were too many requests.
+    TooMany(Limited),
 }
 
 impl From<Unavailable> for Failure {
@@ -51,6 +57,12 @@ impl From<Unavailable> for Failure {
 impl From<KeyError> for Failure {
     fn from(_: KeyError) -> Self {
         Self::Unavailable
+    }
+}
+
+impl From<Limited> for Failure {
+    fn from(limited: Limited) -> Self {
+        Self::TooMany(limited)
     }
 }
 
@@ -150,8 +162,13 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 "This sign-in has expired. Go back to the program and start again.",
             ),
             Failure::Page(status, problem) => (*status, *problem),
+            Failure::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, TOO_MANY),
         };
-        Page::failure(&self.settings, status, problem).answer()
+        let answer = Page::failure(&self.settings, status, problem).answer();
+        match failure {
+            Failure::TooMany(limited) => retry_after(answer, limited.retry_after()),
+            _ => answer,
+        }
     }
 }
 

@@ -57,6 +57,9 @@
 //!
 //! - Serve its paths ([`SignIn::serves`]) at the public address in [`Settings::issuer`], behind a
 //!   limit on requests of an address. Nothing but the paths of programs needs another origin.
+//! - Add the address of the client ([`ClientIp`](ziggurat_layers::client_ip::ClientIp)) to each
+//!   request. The limits count by it, in each process for itself; all requests without an address
+//!   share one limit.
 //! - The server behind checks tokens with the layer `access_token` of `ziggurat-layers`. In the same
 //!   process its `Fetch` is the [`SignIn`] itself. It answers
 //!   each call without a good token with 401 and `resource_metadata`.

@@ -1,5 +1,7 @@
 //! The service: finds the endpoint of a request, and reads its body.
 
+mod limits;
+
 use std::{
     convert::Infallible,
     fmt,
@@ -23,7 +25,7 @@ use http_body_util::{BodyExt as _, Limited};
 use tower_service::Service;
 use ziggurat_layers::{
     client_ip::ClientIp,
-    clock::{Calendar as _, System},
+    clock::{Calendar as _, Clock as _, System},
 };
 
 use crate::{
@@ -35,6 +37,8 @@ use crate::{
     settings::{Settings, SettingsError},
     store::{Seconds, Store},
 };
+
+use self::limits::{Limits, Time};
 
 /// Longest body.
 const LONGEST_BODY: usize = 64 << 10;
@@ -50,7 +54,8 @@ pub(crate) struct Shared<P, S, K> {
     pub(crate) people: P,
     pub(crate) store: S,
     pub(crate) keys: K,
-    now: Box<dyn Fn() -> Seconds + Send + Sync>,
+    pub(crate) limits: Limits,
+    time: Time,
 }
 
 /// A request whose body was read.
@@ -144,13 +149,14 @@ impl<P: People, S: Store, K: Keys> SignIn<P, S, K> {
         now: impl Fn() -> Seconds + Send + Sync + 'static,
     ) -> Result<Self, SettingsError> {
         settings.check()?;
-        let now = Box::new(now);
+        let time = Time(Arc::new(now));
         let shared = Shared {
             settings,
             people,
             store,
             keys,
-            now,
+            limits: Limits::new(&time),
+            time,
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -236,7 +242,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let read = Read {
             body: body.to_bytes(),
             address,
-            now: (self.now)(),
+            now: self.time.now().as_secs(),
             parts,
         };
         match endpoint {

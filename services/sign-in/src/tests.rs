@@ -2,6 +2,7 @@
 
 mod attacks;
 mod flow;
+mod limits;
 
 use std::{
     collections::BTreeMap,

@@ -78,6 +78,11 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let client = registration::read(&read.body, &self.settings.registration)
             .map_err(|refused| OAuthError::new(refused.code, refused.problem))?;
         let answer = registration::answer(&client, &self.keys.seal(), read.now);
+        if self.store.client(&client.id, read.now).await?.is_none() {
+            let admitted = self.limits.registration(read.address);
+            let code = "temporarily_unavailable";
+            admitted.map_err(|limited| OAuthError::too_many(code, &limited))?;
+        }
         info!(
             client = client.id,
             name = client.name,
@@ -90,6 +95,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     }
 
     async fn exchanged(&self, read: &Read) -> Result<Value, OAuthError> {
+        self.may_prove(read)?;
         let form = form(read)?;
         let grant_type = form.get("grant_type").unwrap_or_default();
         if !matches!(grant_type, "authorization_code" | "refresh_token") {
@@ -224,6 +230,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     }
 
     async fn revoked(&self, read: &Read) -> Result<(), OAuthError> {
+        self.may_prove(read)?;
         let form = form(read)?;
         let client = self.proved(read, &form).await?;
         let token = required(&form, "token")?;

@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use http::{
-    StatusCode,
-    header::{RETRY_AFTER, SET_COOKIE},
-};
+use http::{StatusCode, header::SET_COOKIE};
 use tracing::info;
 
 use crate::{
-    answer::{Answer, with_header},
-    browser::Failure,
+    answer::{Answer, retry_after, with_header},
+    browser::{Failure, TOO_MANY},
     clients::Client,
     flow::{Flow, cookie_value, set_cookie},
     keys::{Keys, digest},
@@ -70,8 +67,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 (StatusCode::FORBIDDEN, problem, None)
             }
             LoginError::TooMany { retry_after } => {
-                let problem = "There were too many attempts. Try again later.";
-                (StatusCode::TOO_MANY_REQUESTS, problem, Some(retry_after))
+                let status = StatusCode::TOO_MANY_REQUESTS;
+                (status, TOO_MANY, Some(retry_after))
             }
             LoginError::Unavailable => {
                 let problem = "Sign-in is not possible at the moment.";
@@ -82,7 +79,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let mut answer = self.login_page(client, flow, Some(problem))?;
         *answer.status_mut() = status;
         Ok(match wait {
-            Some(wait) => with_header(answer, RETRY_AFTER, &wait.as_secs().max(1).to_string()),
+            Some(wait) => retry_after(answer, wait),
             None => answer,
         })
     }

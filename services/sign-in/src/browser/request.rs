@@ -21,6 +21,7 @@ use crate::{
 
 impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     pub(super) async fn asked(&self, read: &Read) -> Result<Answer, Failure> {
+        self.limits.request(read.address)?;
         let malformed = Failure::Page(StatusCode::BAD_REQUEST, "The sign-in request is malformed.");
         let query = read.parts.uri.query().unwrap_or_default();
         if query.len() > authorize::LONGEST {

@@ -23,14 +23,27 @@ struct Credentials {
 // === impl Shared ===
 
 impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
+    /// Refuses an address that sent too many wrong proofs.
+    pub(super) fn may_prove(&self, read: &Read) -> Result<(), OAuthError> {
+        let admitted = self.limits.proof_from(read.address);
+        admitted.map_err(|limited| OAuthError::too_many("invalid_client", &limited))
+    }
+
     /// Returns the client of a request, which has proved itself if it can.
     pub(super) async fn proved(&self, read: &Read, form: &Form) -> Result<Client, OAuthError> {
         let credentials = Credentials::read(read, form)?;
         let client = self.client(&credentials.id, read.now).await?;
+        let client = client.ok_or_else(|| refused(credentials.is_basic))?;
+        let admitted = self.limits.proof_of(&client.id);
+        admitted.map_err(|limited| OAuthError::too_many("invalid_client", &limited))?;
         let secret = credentials.secret.as_deref();
-        let seal = self.keys.seal();
-        let client = client.filter(|client| client.is_proved(secret, &seal));
-        client.ok_or_else(|| refused(credentials.is_basic))
+        if client.is_proved(secret, &self.keys.seal()) {
+            return Ok(client);
+        }
+        if secret.is_some() {
+            self.limits.count_wrong_proof(read.address, &client.id);
+        }
+        Err(refused(credentials.is_basic))
     }
 }
 
