@@ -69,6 +69,7 @@ mod authorize;
 mod browser;
 mod clients;
 mod documents;
+mod events;
 mod flow;
 mod form;
 mod keys;
@@ -84,6 +85,7 @@ mod token;
 
 pub use self::{
     clients::{Method, StoredClient},
+    events::{Event, EventKind},
     keys::{KeyError, Keys, OwnKeys, Seal},
     people::{Database, LoginError, People, Person, Unavailable},
     service::SignIn,

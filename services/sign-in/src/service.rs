@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Method, Request, StatusCode,
+    Extensions, HeaderValue, Method, Request, StatusCode,
     header::{
         ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
         ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL,
@@ -32,6 +32,7 @@ use crate::{
     answer::{Answer, document, empty, with_header},
     clients::Client,
     documents,
+    events::{Event, Events},
     keys::Keys,
     people::{People, Unavailable},
     settings::{Settings, SettingsError},
@@ -55,6 +56,7 @@ pub(crate) struct Shared<P, S, K> {
     pub(crate) store: S,
     pub(crate) keys: K,
     pub(crate) limits: Limits,
+    events: Events,
     time: Time,
 }
 
@@ -156,11 +158,25 @@ impl<P: People, S: Store, K: Keys> SignIn<P, S, K> {
             store,
             keys,
             limits: Limits::new(&time),
+            events: Events::default(),
             time,
         };
         Ok(Self {
             shared: Arc::new(shared),
         })
+    }
+
+    /// Gives events to a function instead of the log, with the extensions of the request that they
+    /// happened in. It is called within requests, so it must not wait.
+    ///
+    /// The first function of a server and its clones stays.
+    #[must_use]
+    pub fn with_events(
+        self,
+        take: impl Fn(&Event<'_>, &Extensions) + Send + Sync + 'static,
+    ) -> Self {
+        self.shared.events.set(take);
+        self
     }
 
     /// Returns whether a path is served here.
@@ -274,6 +290,15 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             Ok(keys) => kept(document(&keys)),
             Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
         }
+    }
+
+    /// Records an event of a request.
+    pub(crate) fn record(&self, read: &Read, event: Event<'_>) {
+        let event = Event {
+            address: read.address,
+            ..event
+        };
+        self.events.take(&event, &read.parts.extensions);
     }
 
     /// Returns the client with this id.

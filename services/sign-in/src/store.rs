@@ -208,3 +208,18 @@ pub struct Session {
     /// The moment at which it ends in any case.
     pub ends_at: Seconds,
 }
+
+// === impl Why ===
+
+impl Why {
+    /// Returns the name in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Revoked => "revoked",
+            Self::CodeReplayed => "code_replayed",
+            Self::RefreshReused => "refresh_reused",
+            Self::Person => "person",
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! A browser and a client against the whole service.
 
 mod attacks;
+mod events;
 mod flow;
 mod limits;
 
@@ -8,7 +9,7 @@ use std::{
     collections::BTreeMap,
     net::IpAddr,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -49,6 +50,8 @@ struct Server {
     sign_in: SignIn<Staff, MemoryStore, OwnKeys>,
     staff: Staff,
     now: Arc<AtomicU64>,
+    /// Names of the events, each with all that is in it.
+    events: Arc<Mutex<Vec<(&'static str, String)>>>,
 }
 
 /// An answer, read to its end.
@@ -117,11 +120,24 @@ impl Server {
         let store = MemoryStore::default();
         let time = move || clock.load(Ordering::Relaxed);
         let sign_in = SignIn::with_time(settings, staff.clone(), store, keys, time);
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&events);
+        let sign_in = sign_in.expect("settings").with_events(move |event, _| {
+            let mut seen = seen.lock().expect("no test panics here");
+            seen.push((event.kind.name(), format!("{event:?}")));
+        });
         Self {
-            sign_in: sign_in.expect("settings"),
+            sign_in,
             staff,
             now,
+            events,
         }
+    }
+
+    /// Takes the names of the events so far.
+    fn events(&self) -> Vec<&'static str> {
+        let mut events = self.events.lock().expect("no test panics here");
+        events.drain(..).map(|(name, _)| name).collect()
     }
 
     fn wait(&self, seconds: u64) {

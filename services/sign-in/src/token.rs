@@ -6,13 +6,13 @@ mod refresh;
 
 use http::{StatusCode, header::CONTENT_TYPE};
 use serde_json::{Value, json};
-use tracing::{info, warn};
 
 use crate::{
     answer::{Answer, OAuthError, empty, json_answer, with_header},
     browser::challenge_of,
     clients::{Client, registration},
     documents,
+    events::{Event, EventKind},
     form::Form,
     keys::{KeyError, Keys, digest},
     people::{People, Person, Unavailable},
@@ -75,21 +75,26 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return Err(OAuthError::new("invalid_client_metadata", problem)
                 .with_status(StatusCode::PAYLOAD_TOO_LARGE));
         }
-        let client = registration::read(&read.body, &self.settings.registration)
-            .map_err(|refused| OAuthError::new(refused.code, refused.problem))?;
+        let client = registration::read(&read.body, &self.settings.registration);
+        let client = client.map_err(|refused| {
+            let event = Event::new(EventKind::ClientRefused);
+            self.record(read, event.with_reason(refused.code));
+            OAuthError::new(refused.code, refused.problem)
+        })?;
         let answer = registration::answer(&client, &self.keys.seal(), read.now);
-        if self.store.client(&client.id, read.now).await?.is_none() {
+        let id = client.id.clone();
+        let is_new = self.store.client(&id, read.now).await?.is_none();
+        if is_new {
             let admitted = self.limits.registration(read.address);
             let code = "temporarily_unavailable";
             admitted.map_err(|limited| OAuthError::too_many(code, &limited))?;
         }
-        info!(
-            client = client.id,
-            name = client.name,
-            "a client registered itself"
-        );
         if !self.store.add_client(client, read.now).await? {
             return Err(OAuthError::unavailable());
+        }
+        if is_new {
+            let event = Event::new(EventKind::ClientRegistered);
+            self.record(read, event.with_client(&id));
         }
         Ok(answer)
     }
@@ -123,11 +128,10 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let bad = || OAuthError::new("invalid_grant", "the code is not valid");
         let (code, grant) = match self.store.use_code(hash, read.now).await? {
             UsedCode::Good(good) => *good,
-            UsedCode::Again(_) => {
-                warn!(
-                    client = client.id,
-                    "a code was used twice: its grant has ended"
-                );
+            UsedCode::Again(id) => {
+                let event = Event::new(EventKind::CodeReplayed).with_client(&client.id);
+                let grant = Some(id);
+                self.record(read, Event { grant, ..event });
                 return Err(bad());
             }
             UsedCode::Unknown => return Err(bad()),
@@ -138,13 +142,12 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let person = self.people.find(&grant.person).await?;
         let Some(person) = person.filter(|_| is_same) else {
             // Its code is used up, so no other client can have it.
-            self.store
-                .end_grant(grant.id, Why::Revoked, read.now)
-                .await?;
+            self.end(read, &grant, Why::Revoked).await?;
             return Err(bad());
         };
         self.same_resource(form, &grant)?;
         let scope = grant.scope.clone();
+        self.record(read, Event::new(EventKind::TokenIssued).with_grant(&grant));
         self.tokens(&grant, &person, &scope, read)
     }
 
@@ -163,9 +166,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         self.same_resource(form, &known)?;
         let scope = smaller_scope(form, &known)?;
         let Some(person) = self.people.find(&known.person).await? else {
-            self.store
-                .end_grant(known.id, Why::Person, read.now)
-                .await?;
+            self.end(read, &known, Why::Person).await?;
             return Err(bad());
         };
         let rules = Rotation {
@@ -178,14 +179,14 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             .rotate(token.grant, token.generation, rules)
             .await?
         {
-            Rotated::To(grant) => self.tokens(&grant, &person, &scope, read),
+            Rotated::To(grant) => {
+                let event = Event::new(EventKind::TokenRefreshed);
+                self.record(read, event.with_grant(&grant));
+                self.tokens(&grant, &person, &scope, read)
+            }
             Rotated::Reused(grant) => {
-                let person = grant.person;
-                warn!(
-                    person,
-                    client = client.id,
-                    "a refresh token was used twice: its grant has ended"
-                );
+                let event = Event::new(EventKind::RefreshReused);
+                self.record(read, event.with_grant(&grant));
                 Err(bad())
             }
             Rotated::Unknown => Err(bad()),
@@ -239,8 +240,17 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return Ok(());
         };
         let grant = self.store.grant(id, read.now).await?;
-        if grant.is_some_and(|grant| grant.client == client.id) {
-            self.store.end_grant(id, Why::Revoked, read.now).await?;
+        if let Some(grant) = grant.filter(|grant| grant.client == client.id) {
+            self.end(read, &grant, Why::Revoked).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends a grant.
+    async fn end(&self, read: &Read, grant: &Grant, why: Why) -> Result<(), Unavailable> {
+        if self.store.end_grant(grant.id, why, read.now).await? {
+            let event = Event::new(EventKind::GrantEnded).with_grant(grant);
+            self.record(read, event.with_reason(why.name()));
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! The consent of a person.
 
 use http::StatusCode;
-use tracing::info;
 
 use crate::{
     answer::Answer,
     browser::{CODE, Failure},
     clients::Client,
     documents,
+    events::{Event, EventKind},
     flow::Flow,
     keys::{Keys, digest, random, secret},
     pages::{self, Page},
@@ -29,7 +29,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let person = person.ok_or(Failure::Expired)?;
         let asked = &flow.asked;
         if form.get("decision") != Some("allow") {
-            info!(person = person.id, client = client.id, "a person denied");
+            let event = Event::new(EventKind::ConsentDenied).with_person(&person.id);
+            self.record(read, event.with_client(&client.id));
             let denied = ("error", "access_denied");
             return Ok(pages::end(
                 &self.settings,
@@ -79,14 +80,11 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             hash: flow.consent(),
             ends_at: flow.ends_at(),
         };
-        info!(
-            person = grant.person,
-            client = client.id,
-            scope = grant.scope,
-            "a person allowed"
-        );
-        if !self.store.add_grant(grant, code, consent).await? {
+        if !self.store.add_grant(grant.clone(), code, consent).await? {
             return Err(Failure::Expired);
+        }
+        for kind in [EventKind::ConsentGiven, EventKind::CodeIssued] {
+            self.record(read, Event::new(kind).with_grant(&grant));
         }
         let address = self.back(asked, &[("code", &value)]);
         Ok(pages::end(&self.settings, client, &address))

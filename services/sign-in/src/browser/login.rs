@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use http::{StatusCode, header::SET_COOKIE};
-use tracing::info;
 
 use crate::{
     answer::{Answer, retry_after, with_header},
     browser::{Failure, TOO_MANY},
     clients::Client,
+    events::{Event, EventKind},
     flow::{Flow, cookie_value, set_cookie},
     keys::{Keys, digest},
     pages::{self, Page},
@@ -32,9 +32,15 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         };
         let Some(person) = found else {
             let error = checked.err().unwrap_or(LoginError::Wrong);
+            let kind = match error {
+                LoginError::TooMany { .. } => EventKind::LoginLocked,
+                _ => EventKind::LoginFailed,
+            };
+            self.record(read, Event::new(kind).with_client(&client.id));
             return self.not_signed_in(&client, &flow, error);
         };
-        info!(person = person.id, client = client.id, "a person signed in");
+        let event = Event::new(EventKind::LoginOk).with_person(&person.id);
+        self.record(read, event.with_client(&client.id));
         // A session gets a new value at each sign-in.
         if let Some(before) = cookies.session_hash() {
             self.store.end_session(before).await?;

@@ -1,0 +1,182 @@
+//! Events of a sign-in, for an audit trail.
+
+use std::{fmt, net::IpAddr, sync::OnceLock};
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use http::Extensions;
+use tracing::info;
+
+use crate::store::{Grant, GrantId};
+
+/// An event. No member has room for a secret: ids of clients are those of known clients, and a
+/// reason is a text of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Event<'a> {
+    /// The kind of the event.
+    pub kind: EventKind,
+    /// The id of the person. It is absent after a wrong password, since the name may be one.
+    pub person: Option<&'a str>,
+    /// The id of the client.
+    pub client: Option<&'a str>,
+    /// The grant.
+    pub grant: Option<GrantId>,
+    /// The resource.
+    pub resource: Option<&'a str>,
+    /// The scope, words between blanks.
+    pub scope: Option<&'a str>,
+    /// The address that sent the request.
+    pub address: Option<IpAddr>,
+    /// The reason.
+    pub reason: Option<&'static str>,
+}
+
+/// Kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// A person signed in.
+    LoginOk,
+    /// A name or a password was wrong.
+    LoginFailed,
+    /// A person has to wait after too many attempts.
+    LoginLocked,
+    /// A client registered itself.
+    ClientRegistered,
+    /// A client may not register itself so.
+    ClientRefused,
+    /// A person allowed a client something.
+    ConsentGiven,
+    /// A person allowed a client nothing.
+    ConsentDenied,
+    /// A code was made.
+    CodeIssued,
+    /// A code was used twice.
+    CodeReplayed,
+    /// A client got the first tokens of a grant.
+    TokenIssued,
+    /// A client got further tokens of a grant.
+    TokenRefreshed,
+    /// An old refresh token was used again.
+    RefreshReused,
+    /// A grant ended.
+    GrantEnded,
+}
+
+/// Something that takes events, with the extensions of the request they happened in.
+type Take = Box<dyn Fn(&Event<'_>, &Extensions) + Send + Sync>;
+
+/// The place that events go to: the log, unless the program gives another.
+#[derive(Default)]
+pub(crate) struct Events(OnceLock<Take>);
+
+// === impl Event ===
+
+impl<'a> Event<'a> {
+    pub(crate) fn new(kind: EventKind) -> Self {
+        Self {
+            kind,
+            person: None,
+            client: None,
+            grant: None,
+            resource: None,
+            scope: None,
+            address: None,
+            reason: None,
+        }
+    }
+
+    pub(crate) fn with_person(self, person: &'a str) -> Self {
+        Self {
+            person: Some(person),
+            ..self
+        }
+    }
+
+    pub(crate) fn with_client(self, client: &'a str) -> Self {
+        Self {
+            client: Some(client),
+            ..self
+        }
+    }
+
+    /// Adds a grant, its person and its client.
+    pub(crate) fn with_grant(self, grant: &'a Grant) -> Self {
+        Self {
+            person: Some(&grant.person),
+            client: Some(&grant.client),
+            grant: Some(grant.id),
+            resource: Some(&grant.resource),
+            scope: Some(&grant.scope),
+            ..self
+        }
+    }
+
+    pub(crate) fn with_reason(self, reason: &'static str) -> Self {
+        Self {
+            reason: Some(reason),
+            ..self
+        }
+    }
+}
+
+// === impl EventKind ===
+
+impl EventKind {
+    /// Returns the name in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LoginOk => "login.ok",
+            Self::LoginFailed => "login.failed",
+            Self::LoginLocked => "login.locked",
+            Self::ClientRegistered => "client.registered",
+            Self::ClientRefused => "client.refused",
+            Self::ConsentGiven => "consent.given",
+            Self::ConsentDenied => "consent.denied",
+            Self::CodeIssued => "code.issued",
+            Self::CodeReplayed => "code.replayed",
+            Self::TokenIssued => "token.issued",
+            Self::TokenRefreshed => "token.refreshed",
+            Self::RefreshReused => "refresh.reused",
+            Self::GrantEnded => "grant.ended",
+        }
+    }
+}
+
+// === impl Events ===
+
+impl Events {
+    /// Sets the place that events go to, once.
+    pub(crate) fn set(&self, take: impl Fn(&Event<'_>, &Extensions) + Send + Sync + 'static) {
+        // The first call counts.
+        let _ = self.0.set(Box::new(take));
+    }
+
+    pub(crate) fn take(&self, event: &Event<'_>, request: &Extensions) {
+        match self.0.get() {
+            Some(take) => take(event, request),
+            None => log(event),
+        }
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Events(..)")
+    }
+}
+
+fn log(event: &Event<'_>) {
+    info!(
+        event = event.kind.name(),
+        person = event.person,
+        client = event.client,
+        grant = event.grant.map(|id| BASE64_URL_SAFE_NO_PAD.encode(id)),
+        resource = event.resource,
+        scope = event.scope,
+        address = event.address.map(tracing::field::display),
+        reason = event.reason,
+        "sign-in"
+    );
+}
