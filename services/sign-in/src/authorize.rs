@@ -62,7 +62,7 @@ pub(crate) fn check(form: &Form, client: &Client, settings: &Settings) -> Result
         "The address to return to is not one the program has registered.",
     ))?;
     let state = form.given("state").map(str::to_owned);
-    let is_direct = client.is_manual || redirect::loopback_host(&redirect).is_some();
+    let is_direct = is_direct(client, &redirect);
     let told = |(code, problem)| {
         let short = state.clone().filter(|state| state.len() <= LONGEST_STATE);
         Refused::Client(Box::new(Told {
@@ -88,6 +88,11 @@ pub(crate) fn check(form: &Form, client: &Client, settings: &Settings) -> Result
         prompt: form.get("prompt").map(str::to_owned),
         redirect,
     })
+}
+
+/// Returns whether the browser goes to an address with an error by itself.
+pub(crate) fn is_direct(client: &Client, redirect: &str) -> bool {
+    client.is_manual || redirect::loopback_host(redirect).is_some()
 }
 
 type Problem = (&'static str, &'static str);

@@ -18,7 +18,7 @@ use crate::{
     form::Form,
     keys::{KeyError, Keys, digest},
     pages::Page,
-    people::{People, Unavailable},
+    people::{People, Person, Unavailable},
     service::{Read, Shared},
     store::{Seconds, Session, Store},
 };
@@ -136,6 +136,19 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             }
             None => Ok(None),
         }
+    }
+
+    /// Returns the session of a browser and its person, who may still sign in.
+    async fn signed_in_at(
+        &self,
+        cookies: &Cookies,
+        now: Seconds,
+    ) -> Result<Option<(Session, Person)>, Unavailable> {
+        let Some(session) = self.session(cookies, now).await? else {
+            return Ok(None);
+        };
+        let person = self.people.find(&session.person).await?;
+        Ok(person.map(|person| (session, person)))
     }
 
     async fn client_of(&self, id: &str, now: Seconds) -> Result<Client, Failure> {

@@ -3,6 +3,8 @@
 pub(crate) mod redirect;
 pub(crate) mod registration;
 
+use serde_json::json;
+
 use crate::{
     keys::{Seal, digest},
     settings::{ManualClient, Settings},
@@ -53,6 +55,8 @@ pub(crate) struct Client {
     pub(crate) secret: Option<Secret>,
     /// Says that the administrator registered it.
     pub(crate) is_manual: bool,
+    /// Says that a consent that was given before holds without a click.
+    pub(crate) skips_consent: bool,
 }
 
 /// The secret of a client.
@@ -111,6 +115,21 @@ impl Client {
         }
     }
 
+    /// Returns whether the client proves itself when it exchanges a code, so that only the client can
+    /// use a code that no person clicked for.
+    ///
+    /// The secret of a client that registered itself proves nothing: another program that registers
+    /// the same gets it.
+    pub(crate) fn can_prove_itself(&self) -> bool {
+        self.is_manual && self.skips_consent && self.secret.is_some()
+    }
+
+    /// Returns the digest of all that a person relies on in a consent that holds without a click.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let parts = json!([self.name, self.redirect_uris]);
+        digest(parts.to_string().as_bytes())
+    }
+
     /// Returns whether a secret is the right one; without one, whether the client needs none.
     pub(crate) fn is_proved(&self, given: Option<&str>, seal: &Seal) -> bool {
         match (&self.secret, given) {
@@ -134,6 +153,7 @@ impl From<&ManualClient> for Client {
             has_refresh: true,
             secret: client.secret_hash.map(Secret::Hash),
             is_manual: true,
+            skips_consent: client.skip_consent,
         }
     }
 }
@@ -148,6 +168,7 @@ impl From<StoredClient> for Client {
             has_refresh: client.has_refresh,
             secret: has_secret.then_some(Secret::OfId),
             is_manual: false,
+            skips_consent: false,
         }
     }
 }

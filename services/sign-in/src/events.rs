@@ -49,6 +49,8 @@ pub enum EventKind {
     ConsentGiven,
     /// A person allowed a client nothing.
     ConsentDenied,
+    /// A consent that a person gave before held without a click.
+    ConsentSkipped,
     /// A code was made.
     CodeIssued,
     /// A code was used twice.
@@ -134,6 +136,7 @@ impl EventKind {
             Self::ClientRefused => "client.refused",
             Self::ConsentGiven => "consent.given",
             Self::ConsentDenied => "consent.denied",
+            Self::ConsentSkipped => "consent.skipped",
             Self::CodeIssued => "code.issued",
             Self::CodeReplayed => "code.replayed",
             Self::TokenIssued => "token.issued",

@@ -91,7 +91,7 @@ pub use self::{
     service::SignIn,
     settings::{ManualClient, Page, Registration, Resource, Settings, SettingsError},
     store::{
-        Code, Consent, Digest, Grant, GrantId, Rotated, Rotation, Seconds, Session, Store,
-        UsedCode, Why, memory::MemoryStore,
+        Code, Consent, Digest, GivenConsent, Grant, GrantId, Rotated, Rotation, Seconds, Session,
+        Store, UsedCode, Why, memory::MemoryStore,
     },
 };

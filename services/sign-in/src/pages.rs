@@ -55,6 +55,8 @@ pub(crate) struct Consent<'a> {
     pub(crate) person: &'a Person,
     pub(crate) resource: &'a Resource,
     pub(crate) flow: &'a str,
+    /// The databases that the person chose before, if they were not all.
+    pub(crate) before: Option<Vec<String>>,
     /// The problem of the form before.
     pub(crate) problem: Option<&'a str>,
 }
@@ -171,6 +173,7 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
         person,
         resource,
         flow,
+        before,
         problem,
     } = consent;
     let name = shown_name(&client.name);
@@ -192,7 +195,7 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
         alert(*problem),
         escape(&settings.address("/oauth/consent")),
     );
-    body += &databases(person);
+    body += &databases(person, before.as_deref());
     if !settings.write_scope.is_empty() && person.databases.iter().any(|it| it.is_writable) {
         let asks = if asked.wants_to_write(settings) {
             format!(" {name} asks for this.")
@@ -257,15 +260,17 @@ fn alert(problem: Option<&str>) -> String {
     })
 }
 
-/// Returns a box for each database, ticked.
-fn databases(person: &Person) -> String {
+/// Returns a box for each database, ticked unless the person chose others before.
+fn databases(person: &Person, before: Option<&[String]>) -> String {
     let mut text = String::from("<fieldset><legend>Databases</legend>");
     for database in &person.databases {
+        let is_ticked = before.is_none_or(|before| before.contains(&database.name));
         let _ = write!(
             text,
-            "<p><label><input type=\"checkbox\" name=\"database.{}\" value=\"on\" checked> {}\
+            "<p><label><input type=\"checkbox\" name=\"database.{}\" value=\"on\"{}> {}\
              </label></p>",
             escape(&database.name),
+            if is_ticked { " checked" } else { "" },
             escape(&database.title)
         );
     }

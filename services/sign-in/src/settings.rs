@@ -37,6 +37,9 @@ pub struct Settings {
     pub session_idle: Duration,
     /// Time after which a browser signs in again.
     pub session_lifetime: Duration,
+    /// Keeps the consents that people give: the next page has the former choices, and a client that
+    /// proves itself may need no further click.
+    pub remember_consent: bool,
     /// The scope that allows changes; empty if there is no such scope.
     pub write_scope: String,
     /// Rules for clients that register themselves.
@@ -82,6 +85,9 @@ pub struct ManualClient {
     pub redirect_uris: Vec<String>,
     /// SHA-256 of its secret, if it has one.
     pub secret_hash: Option<[u8; 32]>,
+    /// Needs no click from a person who gave the same consent before. It counts only with a secret
+    /// and an https address to return to.
+    pub skip_consent: bool,
 }
 
 /// Texts on every page.
@@ -115,6 +121,7 @@ impl Default for Settings {
             refresh_grace: Duration::from_secs(60),
             session_idle: Duration::from_secs(HOUR),
             session_lifetime: Duration::from_secs(12 * HOUR),
+            remember_consent: true,
             write_scope: "mcp:write".to_owned(),
             registration: Registration::default(),
             clients: Vec::new(),

@@ -68,6 +68,29 @@ pub trait Store: Send + Sync + 'static {
         now: Seconds,
     ) -> impl Future<Output = Result<Option<Grant>, Unavailable>> + Send;
 
+    /// Keeps a consent, in place of the one of this person for this client and this resource. The
+    /// oldest consent of the person goes if there are more than 500.
+    fn keep_consent(
+        &self,
+        consent: GivenConsent,
+    ) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Returns the consent of a person for a client and a resource.
+    fn consent(
+        &self,
+        person: &str,
+        client: &str,
+        resource: &str,
+    ) -> impl Future<Output = Result<Option<GivenConsent>, Unavailable>> + Send;
+
+    /// Removes the consent of a person for a client and a resource. Returns whether it was there.
+    fn withdraw_consent(
+        &self,
+        person: &str,
+        client: &str,
+        resource: &str,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
     /// Adds the session of a browser.
     fn add_session(&self, session: Session)
     -> impl Future<Output = Result<(), Unavailable>> + Send;
@@ -134,6 +157,8 @@ pub struct Code {
     pub redirect_uri: Option<String>,
     /// The challenge that the verifier must fit.
     pub challenge: String,
+    /// Says that only a client that proves itself may exchange it, since no person clicked for it.
+    pub needs_proof: bool,
     /// The moment at which it expires.
     pub ends_at: Seconds,
 }
@@ -145,6 +170,25 @@ pub struct Consent {
     pub hash: Digest,
     /// The moment at which the form expires.
     pub ends_at: Seconds,
+}
+
+/// A consent that a person gave, for the next time that the client asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenConsent {
+    /// The id of the person.
+    pub person: String,
+    /// The id of the client.
+    pub client: String,
+    /// The resource it is for.
+    pub resource: String,
+    /// The scope, words between blanks.
+    pub scope: String,
+    /// The databases, if they are not all that the person may use.
+    pub databases: Option<Vec<String>>,
+    /// Digest of the name, the addresses and the keys of the client.
+    pub client_digest: Digest,
+    /// The moment at which it was given.
+    pub given_at: Seconds,
 }
 
 /// Results of the use of a code.

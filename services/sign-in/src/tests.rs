@@ -1,6 +1,7 @@
 //! A browser and a client against the whole service.
 
 mod attacks;
+mod consents;
 mod events;
 mod flow;
 mod limits;
@@ -24,8 +25,8 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::{
-    Database, LoginError, MemoryStore, OwnKeys, People, Person, Resource, Settings, SignIn,
-    Unavailable, browser::challenge_of, form::Form,
+    Database, LoginError, ManualClient, MemoryStore, OwnKeys, People, Person, Resource, Settings,
+    SignIn, Unavailable, browser::challenge_of, form::Form, keys::digest,
 };
 
 /// The public address of the server.
@@ -109,6 +110,16 @@ impl Server {
         Self::with(Settings {
             issuer: ISSUER.to_owned(),
             resources: vec![resource],
+            ..Settings::default()
+        })
+    }
+
+    /// Creates a server with one client that the administrator registered.
+    fn with_client(client: ManualClient) -> Self {
+        Self::with(Settings {
+            issuer: ISSUER.to_owned(),
+            resources: vec![Resource::new(RESOURCE, "Tools")],
+            clients: vec![client],
             ..Settings::default()
         })
     }
@@ -331,6 +342,17 @@ impl Browser {
             let value = value.split(';').next().expect("a value");
             self.cookies.insert(name.to_owned(), value.to_owned());
         }
+    }
+}
+
+/// Returns a client with the secret `right`.
+fn acme(redirect: &str) -> ManualClient {
+    ManualClient {
+        id: "acme".to_owned(),
+        name: "Acme".to_owned(),
+        redirect_uris: vec![redirect.to_owned()],
+        secret_hash: Some(digest(b"right")),
+        skip_consent: false,
     }
 }
 

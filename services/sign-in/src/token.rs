@@ -138,7 +138,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         };
         let is_same = grant.client == client.id
             && is_same_redirect(code.redirect_uri.as_deref(), form.get("redirect_uri"))
-            && challenge_of(verifier) == code.challenge;
+            && challenge_of(verifier) == code.challenge
+            // A client with a secret has proved it by now.
+            && (!code.needs_proof || client.secret.is_some());
         let person = self.people.find(&grant.person).await?;
         let Some(person) = person.filter(|_| is_same) else {
             // Its code is used up, so no other client can have it.

@@ -4,6 +4,7 @@ use http::StatusCode;
 
 use crate::{
     answer::Answer,
+    authorize::Asked,
     browser::{CODE, Failure},
     clients::Client,
     documents,
@@ -13,8 +14,16 @@ use crate::{
     pages::{self, Page},
     people::{People, Person},
     service::{Read, Shared},
-    store::{Code, Consent, Grant, Seconds, Session, Store},
+    store::{Code, Consent, GivenConsent, Grant, Seconds, Session, Store},
 };
+
+/// The databases that a person allows.
+struct Chosen {
+    /// Their names, if they are not all.
+    databases: Option<Vec<String>>,
+    /// Says that changes are allowed.
+    may_write: bool,
+}
 
 // === impl Shared ===
 
@@ -22,11 +31,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     pub(super) async fn decided(&self, read: &Read) -> Result<Answer, Failure> {
         let (form, cookies, flow) = self.form(read)?;
         let client = self.client_of(&flow.asked.client, read.now).await?;
-        let session = self.session(&cookies, read.now).await?;
-        let session = session.filter(|session| flow.is_of(session.hash));
-        let session = session.ok_or(Failure::Expired)?;
-        let person = self.people.find(&session.person).await?;
-        let person = person.ok_or(Failure::Expired)?;
+        let found = self.signed_in_at(&cookies, read.now).await?;
+        let found = found.filter(|(session, _)| flow.is_of(session.hash));
+        let (session, person) = found.ok_or(Failure::Expired)?;
         let asked = &flow.asked;
         if form.get("decision") != Some("allow") {
             let event = Event::new(EventKind::ConsentDenied).with_person(&person.id);
@@ -38,72 +45,134 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 &self.back(asked, &[denied]),
             ));
         }
-        let chosen: Vec<_> = form.ticked("database.").collect();
-        let is_chosen = |name: &str| chosen.contains(&name);
-        let databases = person.databases.iter().filter(|it| is_chosen(&it.name));
-        let databases: Vec<_> = databases.collect();
-        if databases.is_empty() && !person.databases.is_empty() {
+        let ticked: Vec<_> = form.ticked("database.").collect();
+        let chosen = Chosen::of(&person, |name| ticked.contains(&name));
+        let Some(chosen) = chosen else {
             let problem = Some("Choose at least one database.");
-            let mut answer = self.consent_page(&client, &flow, &person, problem)?;
+            let mut answer = self.consent_page(&client, &flow, &person, problem).await?;
             *answer.status_mut() = StatusCode::BAD_REQUEST;
             return Ok(answer);
-        }
-        let may_write = form.get("write").is_some() && databases.iter().any(|it| it.is_writable);
-        let is_all = databases.len() == person.databases.len();
-        let names = databases.iter().map(|it| it.name.clone()).collect();
-        let grant = self.grant(&flow, &client, &session, read.now, may_write)?;
-        let grant = Grant {
-            databases: (!is_all).then_some(names),
-            ..grant
         };
-        self.granted(read, &flow, &client, grant).await
+        let chosen = chosen.with_write(form.get("write").is_some());
+        let grant = self.grant(asked, &client, &session, chosen, read.now)?;
+        let consent = Consent {
+            hash: flow.consent(),
+            ends_at: flow.ends_at(),
+        };
+        let address = self.granted(read, asked, &grant, consent, false).await?;
+        if self.settings.remember_consent {
+            let given = GivenConsent {
+                person: grant.person,
+                client: grant.client,
+                resource: grant.resource,
+                scope: grant.scope,
+                databases: grant.databases,
+                client_digest: client.digest(),
+                given_at: read.now,
+            };
+            self.store.keep_consent(given).await?;
+        }
+        Ok(pages::end(&self.settings, &client, &address))
     }
 
-    /// Keeps a grant, and sends the browser back with its code.
+    /// Returns the address to go back to with a code, if the person gave this consent before and the
+    /// client proves itself when it exchanges the code.
+    ///
+    /// A hostile server can name the pages of this server as its own, and have code and verifier sent
+    /// to itself. Only a click or the proof of the client helps against it.
+    pub(super) async fn skipped(
+        &self,
+        read: &Read,
+        client: &Client,
+        asked: &Asked,
+        session: &Session,
+        person: &Person,
+    ) -> Result<Option<String>, Failure> {
+        let may_skip = self.settings.remember_consent
+            && client.can_prove_itself()
+            && !asked.prompts("consent")
+            && asked.redirect.starts_with("https://");
+        if !may_skip {
+            return Ok(None);
+        }
+        let given = self.given(client, asked, person).await?;
+        let given = given.filter(|it| it.client_digest == client.digest() && covers(it, asked));
+        let chosen = given.and_then(|given| {
+            Chosen::of(person, |name| match &given.databases {
+                Some(names) => names.iter().any(|it| it == name),
+                None => true,
+            })
+        });
+        let Some(chosen) = chosen else {
+            return Ok(None);
+        };
+        let chosen = chosen.with_write(asked.wants_to_write(&self.settings));
+        let grant = self.grant(asked, client, session, chosen, read.now)?;
+        let consent = Consent {
+            hash: digest(&grant.id),
+            ends_at: read.now,
+        };
+        let address = self.granted(read, asked, &grant, consent, true).await?;
+        Ok(Some(address))
+    }
+
+    /// Returns the consent that a person gave before.
+    async fn given(
+        &self,
+        client: &Client,
+        asked: &Asked,
+        person: &Person,
+    ) -> Result<Option<GivenConsent>, Failure> {
+        let (client, resource) = (&client.id, &asked.resource);
+        let given = self.store.consent(&person.id, client, resource).await?;
+        Ok(given.filter(|_| self.settings.remember_consent))
+    }
+
+    /// Keeps a grant, and returns the address to go back to with its code.
     async fn granted(
         &self,
         read: &Read,
-        flow: &Flow,
-        client: &Client,
-        grant: Grant,
-    ) -> Result<Answer, Failure> {
+        asked: &Asked,
+        grant: &Grant,
+        consent: Consent,
+        needs_proof: bool,
+    ) -> Result<String, Failure> {
         let value = secret("zac_")?;
-        let asked = &flow.asked;
         let code = Code {
             hash: digest(value.as_bytes()),
             grant: grant.id,
             redirect_uri: asked.has_redirect.then(|| asked.redirect.clone()),
             challenge: asked.challenge.clone(),
+            needs_proof,
             ends_at: read.now + CODE,
-        };
-        let consent = Consent {
-            hash: flow.consent(),
-            ends_at: flow.ends_at(),
         };
         if !self.store.add_grant(grant.clone(), code, consent).await? {
             return Err(Failure::Expired);
         }
-        for kind in [EventKind::ConsentGiven, EventKind::CodeIssued] {
-            self.record(read, Event::new(kind).with_grant(&grant));
+        let given = if needs_proof {
+            EventKind::ConsentSkipped
+        } else {
+            EventKind::ConsentGiven
+        };
+        for kind in [given, EventKind::CodeIssued] {
+            self.record(read, Event::new(kind).with_grant(grant));
         }
-        let address = self.back(asked, &[("code", &value)]);
-        Ok(pages::end(&self.settings, client, &address))
+        Ok(self.back(asked, &[("code", &value)]))
     }
 
     fn grant(
         &self,
-        flow: &Flow,
+        asked: &Asked,
         client: &Client,
         session: &Session,
+        chosen: Chosen,
         now: Seconds,
-        may_write: bool,
     ) -> Result<Grant, Failure> {
         let settings = &self.settings;
-        let asked = &flow.asked;
         let has_offline = asked.scope.iter().any(|scope| scope == "offline_access");
         let kept = asked.scope.iter().map(String::as_str);
         let kept = kept.filter(|scope| *scope != settings.write_scope);
-        let write = may_write.then_some(settings.write_scope.as_str());
+        let write = chosen.may_write.then_some(settings.write_scope.as_str());
         let scope: Vec<_> = kept.chain(write).collect();
         Ok(Grant {
             id: random()?,
@@ -112,7 +181,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             resource: asked.resource.clone(),
             alias: asked.alias.clone(),
             scope: scope.join(" "),
-            databases: None,
+            databases: chosen.databases,
             is_renewable: !settings.refresh_idle.is_zero() && (client.has_refresh || has_offline),
             signed_in_at: session.signed_in_at,
             made_at: now,
@@ -123,7 +192,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         })
     }
 
-    pub(super) fn consent_page(
+    pub(super) async fn consent_page(
         &self,
         client: &Client,
         flow: &Flow,
@@ -133,15 +202,48 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let found = documents::find(&self.settings.resources, &flow.asked.resource);
         let (resource, _) = found.ok_or(Failure::Expired)?;
         let sealed = flow.close(&self.keys.seal())?;
+        let given = self.given(client, &flow.asked, person).await?;
         let consent = pages::Consent {
             client,
             asked: &flow.asked,
             person,
             resource,
             flow: &sealed,
+            before: given.and_then(|given| given.databases),
             problem,
         };
         let body = pages::consent(&self.settings, &consent);
         Ok(Page::new(&self.settings, "Allow access?", body).answer())
+    }
+}
+
+/// Returns whether a consent has all that is asked for.
+fn covers(given: &GivenConsent, asked: &Asked) -> bool {
+    let has = |word: &String| given.scope.split(' ').any(|other| other == word);
+    asked.scope.iter().all(has)
+}
+
+// === impl Chosen ===
+
+impl Chosen {
+    /// Chooses among the databases of a person; `None` if nothing is left.
+    fn of(person: &Person, is_chosen: impl Fn(&str) -> bool) -> Option<Self> {
+        let all = &person.databases;
+        let chosen: Vec<_> = all.iter().filter(|it| is_chosen(&it.name)).collect();
+        if chosen.is_empty() && !all.is_empty() {
+            return None;
+        }
+        let names = chosen.iter().map(|it| it.name.clone()).collect();
+        Some(Self {
+            may_write: chosen.iter().any(|it| it.is_writable),
+            databases: (chosen.len() < all.len()).then_some(names),
+        })
+    }
+
+    fn with_write(self, is_allowed: bool) -> Self {
+        Self {
+            may_write: self.may_write && is_allowed,
+            ..self
+        }
     }
 }

@@ -54,8 +54,12 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             ends_at: read.now + self.settings.session_lifetime.as_secs(),
         };
         let flow = flow.of_session(session.hash)?;
-        self.store.add_session(session).await?;
-        let answer = self.consent_page(&client, &flow, &person, None)?;
+        self.store.add_session(session.clone()).await?;
+        let skipped = self.skipped(read, &client, &flow.asked, &session, &person);
+        let answer = match skipped.await? {
+            Some(address) => pages::end(&self.settings, &client, &address),
+            None => self.consent_page(&client, &flow, &person, None).await?,
+        };
         let lifetime = self.settings.session_lifetime.as_secs();
         let cookie = set_cookie(&self.settings, "session", &value, lifetime);
         Ok(with_header(answer, SET_COOKIE, &cookie))

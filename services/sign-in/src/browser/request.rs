@@ -39,25 +39,25 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             Err(Refused::Client(told)) => return Ok(self.told(&client, &told)),
         };
         let cookies = Cookies::read(&read.parts.headers, &self.settings);
-        let person = match self.session(&cookies, read.now).await? {
-            Some(session) if is_fresh(&session, &asked, &form, read.now) => {
-                let person = self.people.find(&session.person).await?;
-                person.map(|person| (session, person))
+        let found = self.signed_in_at(&cookies, read.now).await?;
+        let found = found.filter(|(session, _)| is_fresh(session, &asked, &form, read.now));
+        if let Some((session, person)) = &found {
+            let skipped = self.skipped(read, &client, &asked, session, person);
+            if let Some(address) = skipped.await? {
+                return Ok(see_other(&address));
             }
-            _ => None,
-        };
+        }
         if asked.prompts("none") {
-            let code = if person.is_some() {
-                "consent_required"
-            } else {
-                "login_required"
+            let code = match found {
+                Some(_) => "consent_required",
+                None => "login_required",
             };
             let told = Told {
+                is_direct: authorize::is_direct(&client, &asked.redirect),
                 redirect: asked.redirect,
                 state: asked.state,
                 code,
                 problem: "a person has to look at a page",
-                is_direct: true,
             };
             return Ok(self.told(&client, &told));
         }
@@ -66,9 +66,10 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             None => cookie_value()?,
         };
         let flow = Flow::new(asked, &browser, read.now)?;
-        let answer = match person {
+        let answer = match found {
             Some((session, person)) => {
-                self.consent_page(&client, &flow.of_session(session.hash)?, &person, None)?
+                let flow = flow.of_session(session.hash)?;
+                self.consent_page(&client, &flow, &person, None).await?
             }
             None => self.login_page(&client, &flow, None)?,
         };

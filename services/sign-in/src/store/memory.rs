@@ -10,8 +10,8 @@ use crate::{
     clients::StoredClient,
     people::Unavailable,
     store::{
-        Code, Consent, Digest, Grant, GrantId, Rotated, Rotation, Seconds, Session, Store,
-        UsedCode, Why,
+        Code, Consent, Digest, GivenConsent, Grant, GrantId, Rotated, Rotation, Seconds, Session,
+        Store, UsedCode, Why,
     },
 };
 
@@ -27,6 +27,9 @@ const MAX_GRANTS_OF_CLIENT: usize = 50;
 /// Number of sessions of a person.
 const MAX_SESSIONS: usize = 50;
 
+/// Number of consents of a person.
+const MAX_CONSENTS: usize = 500;
+
 /// A store in memory. It ends with the process.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
@@ -41,6 +44,8 @@ struct State {
     sessions: HashMap<Digest, Session>,
     /// The grants that forms made, and when these expire.
     consents: HashMap<Digest, (GrantId, Seconds)>,
+    /// Consents by person, client and resource.
+    given: HashMap<[String; 3], GivenConsent>,
     swept_at: Seconds,
 }
 
@@ -175,15 +180,47 @@ impl Store for MemoryStore {
         Ok(found.filter(|grant| grant.ends_at > now))
     }
 
+    async fn keep_consent(&self, consent: GivenConsent) -> Result<(), Unavailable> {
+        let mut state = self.at(consent.given_at);
+        let place = [&consent.person, &consent.client, &consent.resource].map(String::clone);
+        state.given.remove(&place);
+        let of_person = state.given.iter();
+        let of_person = of_person.filter(|(_, other)| other.person == consent.person);
+        let of_person = of_person.map(|(place, other)| (other.given_at, place.clone()));
+        for place in oldest(of_person, MAX_CONSENTS) {
+            state.given.remove(&place);
+        }
+        state.given.insert(place, consent);
+        Ok(())
+    }
+
+    async fn consent(
+        &self,
+        person: &str,
+        client: &str,
+        resource: &str,
+    ) -> Result<Option<GivenConsent>, Unavailable> {
+        let place = [person, client, resource].map(str::to_owned);
+        Ok(self.state().given.get(&place).cloned())
+    }
+
+    async fn withdraw_consent(
+        &self,
+        person: &str,
+        client: &str,
+        resource: &str,
+    ) -> Result<bool, Unavailable> {
+        let place = [person, client, resource].map(str::to_owned);
+        Ok(self.state().given.remove(&place).is_some())
+    }
+
     async fn add_session(&self, session: Session) -> Result<(), Unavailable> {
         let mut state = self.at(session.used_at);
         let of_person = state.sessions.values();
         let of_person = of_person.filter(|other| other.person == session.person);
-        let mut of_person: Vec<_> = of_person.map(|it| (it.used_at, it.hash)).collect();
-        of_person.sort_unstable();
-        let excess = (of_person.len() + 1).saturating_sub(MAX_SESSIONS);
-        for (_, hash) in &of_person[..excess] {
-            state.sessions.remove(hash);
+        let of_person = of_person.map(|it| (it.used_at, it.hash));
+        for hash in oldest(of_person, MAX_SESSIONS) {
+            state.sessions.remove(&hash);
         }
         state.sessions.insert(session.hash, session);
         Ok(())
@@ -250,11 +287,17 @@ impl State {
     /// Removes the oldest grants of a kind, until there is room for one more.
     fn make_room(&mut self, is_of_kind: impl Fn(&Grant) -> bool, most: usize) {
         let of_kind = self.grants.values().filter(|grant| is_of_kind(grant));
-        let mut of_kind: Vec<_> = of_kind.map(|grant| (grant.used_at, grant.id)).collect();
-        of_kind.sort_unstable();
-        let excess = (of_kind.len() + 1).saturating_sub(most);
-        for (_, id) in &of_kind[..excess] {
-            self.grants.remove(id);
+        for id in oldest(of_kind.map(|grant| (grant.used_at, grant.id)), most) {
+            self.grants.remove(&id);
         }
     }
+}
+
+/// Returns the oldest entries, which leave room for one more.
+fn oldest<T: Ord>(entries: impl Iterator<Item = (Seconds, T)>, most: usize) -> Vec<T> {
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_unstable();
+    let excess = (entries.len() + 1).saturating_sub(most);
+    entries.truncate(excess);
+    entries.into_iter().map(|(_, entry)| entry).collect()
 }

@@ -4,8 +4,8 @@ use http::{Request, header::CONTENT_TYPE};
 use http_body_util::Full;
 use serde_json::json;
 
-use super::{Browser, ISSUER, REDIRECT, RESOURCE, Server, authorize, claims};
-use crate::{ManualClient, Resource, Settings, keys::digest};
+use super::{Browser, ISSUER, REDIRECT, RESOURCE, Server, acme, authorize, claims};
+use crate::{ManualClient, keys::digest};
 
 #[tokio::test]
 async fn a_client_connects_with_a_bare_address() {
@@ -198,17 +198,10 @@ async fn a_client_ends_its_grant_with_either_token() {
 #[tokio::test]
 async fn a_client_of_the_administrator_proves_its_secret() {
     let client = ManualClient {
-        id: "acme".to_owned(),
-        name: "Acme".to_owned(),
-        redirect_uris: vec![REDIRECT.to_owned()],
         secret_hash: Some(digest(b"se:cret")),
+        ..acme(REDIRECT)
     };
-    let server = Server::with(Settings {
-        issuer: ISSUER.to_owned(),
-        resources: vec![Resource::new(RESOURCE, "Tools")],
-        clients: vec![client],
-        ..Settings::default()
-    });
+    let server = Server::with_client(client);
     for (secret, is_right) in [("se%3Acret", true), ("other", false), ("", false)] {
         let code = server.code(&mut Browser::default(), "acme", &[]).await;
         let pair = format!("acme:{secret}");

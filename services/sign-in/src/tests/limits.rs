@@ -6,8 +6,7 @@ use http_body_util::Full;
 use serde_json::json;
 use ziggurat_layers::client_ip::ClientIp;
 
-use super::{Answered, Browser, ISSUER, REDIRECT, RESOURCE, Server, authorize, encoded};
-use crate::{ManualClient, Resource, Settings, keys::digest};
+use super::{Answered, Browser, REDIRECT, Server, acme, authorize, encoded};
 
 /// Sends a request from an address with this last number.
 async fn send_from(server: &Server, number: u8, request: Request<Full<Bytes>>) -> Answered {
@@ -62,17 +61,7 @@ async fn an_address_registers_twenty_new_clients_an_hour_and_any_that_is_known()
 
 #[tokio::test]
 async fn wrong_secrets_are_refused_by_address_and_then_by_client() {
-    let server = Server::with(Settings {
-        issuer: ISSUER.to_owned(),
-        resources: vec![Resource::new(RESOURCE, "Tools")],
-        clients: vec![ManualClient {
-            id: "acme".to_owned(),
-            name: "Acme".to_owned(),
-            redirect_uris: vec![REDIRECT.to_owned()],
-            secret_hash: Some(digest(b"right")),
-        }],
-        ..Settings::default()
-    });
+    let server = Server::with_client(acme(REDIRECT));
     let exchange = async |number, client: &str, secret: &str, code: &str| {
         let form = encoded(&[
             ("grant_type", "authorization_code"),
