@@ -1,5 +1,6 @@
 //! The pages that a person goes through: sign-in, consent, and the way back to the client.
 
+mod account;
 mod consent;
 mod login;
 mod request;
@@ -14,7 +15,7 @@ use ziggurat_layers::rate_limit::Limited;
 use crate::{
     answer::{Answer, retry_after},
     clients::Client,
-    flow::{Cookies, Flow},
+    flow::{Cookies, Flow, Goal, cookie_value, set_cookie},
     form::Form,
     keys::{KeyError, Keys, digest},
     pages::Page,
@@ -93,6 +94,30 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         self.signed_out(read)
             .await
             .unwrap_or_else(|it| self.failed(&it))
+    }
+
+    /// Shows the account of a person.
+    pub(crate) async fn account(&self, read: &Read) -> Answer {
+        self.account_asked(read)
+            .await
+            .unwrap_or_else(|it| self.failed(&it))
+    }
+
+    /// Answers a form of the page of the account.
+    pub(crate) async fn change_account(&self, read: &Read) -> Answer {
+        self.account_changed(read)
+            .await
+            .unwrap_or_else(|it| self.failed(&it))
+    }
+
+    /// Begins the way of a browser through the pages. Returns the header of its cookie, too.
+    fn begin(&self, goal: Goal, cookies: Cookies, now: Seconds) -> Result<(Flow, String), Failure> {
+        let browser = match cookies.browser {
+            Some(browser) => browser,
+            None => cookie_value()?,
+        };
+        let cookie = set_cookie(&self.settings, "flow", &browser, BROWSER);
+        Ok((Flow::new(goal, &browser, now)?, cookie))
     }
 
     /// Reads a form that a page of this server sent in this browser.

@@ -8,8 +8,8 @@ use tracing::info;
 
 use crate::store::{Grant, GrantId};
 
-/// An event. No member has room for a secret: ids of clients are those of known clients, and a
-/// reason is a text of the service.
+/// An event. No member has room for a secret: a client is a known client, and a reason is a text of
+/// the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event<'a> {
@@ -51,6 +51,8 @@ pub enum EventKind {
     ConsentDenied,
     /// A consent that a person gave before held without a click.
     ConsentSkipped,
+    /// A person took a consent back.
+    ConsentWithdrawn,
     /// A code was made.
     CodeIssued,
     /// A code was used twice.
@@ -137,6 +139,7 @@ impl EventKind {
             Self::ConsentGiven => "consent.given",
             Self::ConsentDenied => "consent.denied",
             Self::ConsentSkipped => "consent.skipped",
+            Self::ConsentWithdrawn => "consent.withdrawn",
             Self::CodeIssued => "code.issued",
             Self::CodeReplayed => "code.replayed",
             Self::TokenIssued => "token.issued",

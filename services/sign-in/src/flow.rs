@@ -20,10 +20,19 @@ const LIFETIME: Seconds = 15 * 60;
 /// Purpose of the seal.
 const USE: &str = "flow";
 
-/// A request, bound to a browser.
+/// The thing that a person came for.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub(crate) enum Goal {
+    /// A client asks for tokens.
+    Client(Box<Asked>),
+    /// The page of the account.
+    Account,
+}
+
+/// The way of a person through the pages, bound to a browser.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Flow {
-    pub(crate) asked: Asked,
+    pub(crate) goal: Goal,
     at: Seconds,
     /// A number of its own, so that a form is used once.
     number: [u8; 16],
@@ -44,14 +53,22 @@ pub(crate) struct Cookies {
 // === impl Flow ===
 
 impl Flow {
-    pub(crate) fn new(asked: Asked, browser: &str, now: Seconds) -> Result<Self, KeyError> {
+    pub(crate) fn new(goal: Goal, browser: &str, now: Seconds) -> Result<Self, KeyError> {
         Ok(Self {
-            asked,
+            goal,
             at: now,
             number: random()?,
             browser: digest(browser.as_bytes()),
             session: None,
         })
+    }
+
+    /// Returns the request of a client that a person came for.
+    pub(crate) fn asked(&self) -> Option<&Asked> {
+        match &self.goal {
+            Goal::Client(asked) => Some(asked),
+            Goal::Account => None,
+        }
     }
 
     /// Binds the flow to a session, for the page after the sign-in.

@@ -1,5 +1,7 @@
 //! The pages: HTML without scripts, images or addresses of others.
 
+pub(crate) mod account;
+
 use std::{fmt::Write as _, sync::LazyLock};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -145,15 +147,18 @@ fn with_page_headers(mut answer: Answer, settings: &Settings) -> Answer {
 /// Returns the form for a name and a password.
 pub(crate) fn login(
     settings: &Settings,
-    client: &Client,
+    client: Option<&Client>,
     flow: &str,
     problem: Option<&str>,
 ) -> String {
-    let name = shown_name(&client.name);
+    let what_for = match client {
+        Some(client) => format!("connect <strong>{}</strong>", shown_name(&client.name)),
+        None => "see your account".to_owned(),
+    };
     let problem = alert(problem);
     let action = escape(&settings.address("/oauth/login"));
     format!(
-        "<p>Sign in to connect <strong>{name}</strong>.</p>{problem}\
+        "<p>Sign in to {what_for}.</p>{problem}\
          <form method=\"post\" action=\"{action}\">\
          <input type=\"hidden\" name=\"flow\" value=\"{flow}\">\
          <label for=\"name\">Name</label>\
@@ -177,11 +182,7 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
         problem,
     } = consent;
     let name = shown_name(&client.name);
-    let vouched = if client.is_manual {
-        "registered by the administrator"
-    } else {
-        "a name the program gave itself; nobody has checked it"
-    };
+    let vouched = vouched(client);
     let mut body = format!(
         "<p><strong>{name}</strong> wants to use <strong>{}</strong> as you.</p>\
          <dl><dt>Program</dt><dd>{name}: {vouched}</dd>\
@@ -213,12 +214,18 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
         body,
         "<p>This holds for at most {days} days, and ends when you withdraw it.</p>\
          <p class=\"choices\"><button name=\"decision\" value=\"allow\">Allow</button>\
-         <button name=\"decision\" value=\"deny\" class=\"plain\">Deny</button></p></form>\
-         <form method=\"post\" action=\"{}\"><input type=\"hidden\" name=\"flow\" value=\"{flow}\">\
+         <button name=\"decision\" value=\"deny\" class=\"plain\">Deny</button></p></form>",
+    );
+    body + &another_account(settings, flow)
+}
+
+/// Returns the form that ends the session of a browser.
+fn another_account(settings: &Settings, flow: &str) -> String {
+    format!(
+        "<form method=\"post\" action=\"{}\"><input type=\"hidden\" name=\"flow\" value=\"{flow}\">\
          <button class=\"link\">Use another account</button></form>",
         escape(&settings.address("/oauth/logout")),
-    );
-    body
+    )
 }
 
 /// Returns the page that sends a browser back to its client.
@@ -252,6 +259,15 @@ pub(crate) fn told(settings: &Settings, client: &Client, told: &Told, address: &
         ..page
     }
     .answer()
+}
+
+/// Returns who vouches for the name of a client.
+fn vouched(client: &Client) -> &'static str {
+    if client.is_manual {
+        "registered by the administrator"
+    } else {
+        "a name the program gave itself; nobody has checked it"
+    }
 }
 
 fn alert(problem: Option<&str>) -> String {

@@ -14,6 +14,12 @@ pub trait People: Send + Sync + 'static {
 
     /// Returns a person who may still sign in. It is asked at each code and each refresh.
     fn find(&self, id: &str) -> impl Future<Output = Result<Option<Person>, Unavailable>> + Send;
+
+    /// Ends the sessions of a person that the program itself keeps, when the person signs out
+    /// everywhere. A program without such sessions leaves it as it is.
+    fn end_sessions(&self, _id: &str) -> impl Future<Output = Result<(), Unavailable>> + Send {
+        async { Ok(()) }
+    }
 }
 
 /// A person.

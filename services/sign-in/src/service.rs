@@ -82,6 +82,7 @@ enum Endpoint {
     Login,
     Consent,
     Logout,
+    Account,
 }
 
 // === impl Endpoint ===
@@ -100,6 +101,7 @@ impl Endpoint {
             "/oauth/login" => Self::Login,
             "/oauth/consent" => Self::Consent,
             "/oauth/logout" => Self::Logout,
+            "/oauth/account" => Self::Account,
             path => {
                 let rest = path.strip_prefix(documents::RESOURCE)?;
                 let is_path = rest.is_empty() || rest.starts_with('/');
@@ -112,18 +114,19 @@ impl Endpoint {
     fn is_machine(self) -> bool {
         !matches!(
             self,
-            Self::Authorize | Self::Login | Self::Consent | Self::Logout
+            Self::Authorize | Self::Login | Self::Consent | Self::Logout | Self::Account
         )
     }
 
-    fn method(self) -> Method {
+    fn methods(self) -> &'static [Method] {
         match self {
             Self::ServerDocument
             | Self::OpenIdDocument
             | Self::ResourceDocument
             | Self::Keys
-            | Self::Authorize => Method::GET,
-            _ => Method::POST,
+            | Self::Authorize => &[Method::GET, Method::HEAD],
+            Self::Account => &[Method::GET, Method::HEAD, Method::POST],
+            _ => &[Method::POST],
         }
     }
 }
@@ -238,18 +241,13 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let Some(endpoint) = Endpoint::of(parts.uri.path()) else {
             return empty(StatusCode::NOT_FOUND);
         };
-        let expected = endpoint.method();
+        let methods = endpoint.methods();
         if endpoint.is_machine() && parts.method == Method::OPTIONS {
-            return preflight(&expected);
+            return preflight(methods);
         }
-        let is_head = parts.method == Method::HEAD && expected == Method::GET;
-        if parts.method != expected && !is_head {
-            let allow = if expected == Method::GET {
-                "GET, HEAD"
-            } else {
-                "POST"
-            };
-            return with_header(empty(StatusCode::METHOD_NOT_ALLOWED), ALLOW, allow);
+        if !methods.contains(&parts.method) {
+            let allow = joined(methods);
+            return with_header(empty(StatusCode::METHOD_NOT_ALLOWED), ALLOW, &allow);
         }
         let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
             return empty(StatusCode::PAYLOAD_TOO_LARGE);
@@ -273,6 +271,10 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             Endpoint::Login => self.login(&read).await,
             Endpoint::Consent => self.consent(&read).await,
             Endpoint::Logout => self.logout(&read).await,
+            Endpoint::Account if read.parts.method == Method::POST => {
+                self.change_account(&read).await
+            }
+            Endpoint::Account => self.account(&read).await,
         }
     }
 
@@ -321,7 +323,7 @@ fn kept(answer: Answer) -> Answer {
 }
 
 /// Answers the question of a browser whether a page may call an endpoint.
-fn preflight(method: &Method) -> Answer {
+fn preflight(methods: &[Method]) -> Answer {
     let mut answer = empty(StatusCode::NO_CONTENT);
     let headers = answer.headers_mut();
     for (name, value) in [
@@ -334,5 +336,10 @@ fn preflight(method: &Method) -> Answer {
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    with_header(answer, ACCESS_CONTROL_ALLOW_METHODS, method.as_str())
+    with_header(answer, ACCESS_CONTROL_ALLOW_METHODS, &joined(methods))
+}
+
+fn joined(methods: &[Method]) -> String {
+    let names: Vec<_> = methods.iter().map(Method::as_str).collect();
+    names.join(", ")
 }

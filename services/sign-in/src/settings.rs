@@ -169,7 +169,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns the words of scopes that exist, those of clients that stay among them.
+    /// Returns the words that a scope may have.
     pub(crate) fn scopes(&self) -> Vec<&str> {
         let all = ["mcp", &self.write_scope, "offline_access"];
         all.into_iter().filter(|scope| !scope.is_empty()).collect()

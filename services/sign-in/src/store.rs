@@ -68,6 +68,21 @@ pub trait Store: Send + Sync + 'static {
         now: Seconds,
     ) -> impl Future<Output = Result<Option<Grant>, Unavailable>> + Send;
 
+    /// Returns the grants of a person that have not ended, the last used first.
+    fn grants(
+        &self,
+        person: &str,
+        now: Seconds,
+    ) -> impl Future<Output = Result<Vec<Grant>, Unavailable>> + Send;
+
+    /// Ends all grants of a person, and returns those that had not ended.
+    fn end_grants(
+        &self,
+        person: &str,
+        why: Why,
+        now: Seconds,
+    ) -> impl Future<Output = Result<Vec<Grant>, Unavailable>> + Send;
+
     /// Keeps a consent, in place of the one of this person for this client and this resource. The
     /// oldest consent of the person goes if there are more than 500.
     fn keep_consent(
@@ -105,6 +120,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Ends a session.
     fn end_session(&self, hash: Digest) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Ends all sessions of a person.
+    fn end_sessions(&self, person: &str) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }
 
 /// The SHA-256 of a secret.

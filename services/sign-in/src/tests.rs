@@ -1,5 +1,6 @@
 //! A browser and a client against the whole service.
 
+mod account;
 mod attacks;
 mod consents;
 mod events;
@@ -40,10 +41,12 @@ const REDIRECT: &str = "http://127.0.0.1:41000/callback";
 
 const VERIFIER: &str = "a-verifier-of-forty-three-letters-or-of-more";
 
-/// Two people: ann uses two databases, bob has been dismissed.
+/// Two people, who use two databases.
 #[derive(Clone, Default)]
 struct Staff {
     is_ann_gone: Arc<AtomicBool>,
+    /// People who signed out everywhere.
+    signed_out: Arc<Mutex<Vec<String>>>,
 }
 
 /// A server with a clock of its own.
@@ -80,21 +83,32 @@ impl People for Staff {
     ) -> Result<String, LoginError> {
         match (name, password) {
             ("ann", "right") => Ok("7".to_owned()),
+            ("bob", "right") => Ok("8".to_owned()),
             _ => Err(LoginError::Wrong),
         }
     }
 
+    async fn end_sessions(&self, id: &str) -> Result<(), Unavailable> {
+        let mut signed_out = self.signed_out.lock().expect("no test panics here");
+        signed_out.push(id.to_owned());
+        Ok(())
+    }
+
     async fn find(&self, id: &str) -> Result<Option<Person>, Unavailable> {
-        let is_there = id == "7" && !self.is_ann_gone.load(Ordering::Relaxed);
+        let name = match id {
+            "7" if !self.is_ann_gone.load(Ordering::Relaxed) => "ann",
+            "8" => "bob",
+            _ => return Ok(None),
+        };
         let database = |name: &str, is_writable| Database {
             name: name.to_owned(),
             title: format!("The <{name}>"),
             is_writable,
         };
-        Ok(is_there.then(|| Person {
+        Ok(Some(Person {
             id: id.to_owned(),
             subject: id.to_owned(),
-            name: "ann".to_owned(),
+            name: name.to_owned(),
             groups: vec!["analysts".to_owned()],
             databases: vec![database("shop", true), database("logs", false)],
             ..Person::default()

@@ -249,7 +249,12 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     }
 
     /// Ends a grant.
-    async fn end(&self, read: &Read, grant: &Grant, why: Why) -> Result<(), Unavailable> {
+    pub(crate) async fn end(
+        &self,
+        read: &Read,
+        grant: &Grant,
+        why: Why,
+    ) -> Result<(), Unavailable> {
         if self.store.end_grant(grant.id, why, read.now).await? {
             let event = Event::new(EventKind::GrantEnded).with_grant(grant);
             self.record(read, event.with_reason(why.name()));

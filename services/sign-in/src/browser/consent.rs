@@ -30,11 +30,11 @@ struct Chosen {
 impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     pub(super) async fn decided(&self, read: &Read) -> Result<Answer, Failure> {
         let (form, cookies, flow) = self.form(read)?;
-        let client = self.client_of(&flow.asked.client, read.now).await?;
+        let asked = flow.asked().ok_or(Failure::Expired)?;
+        let client = self.client_of(&asked.client, read.now).await?;
         let found = self.signed_in_at(&cookies, read.now).await?;
         let found = found.filter(|(session, _)| flow.is_of(session.hash));
         let (session, person) = found.ok_or(Failure::Expired)?;
-        let asked = &flow.asked;
         if form.get("decision") != Some("allow") {
             let event = Event::new(EventKind::ConsentDenied).with_person(&person.id);
             self.record(read, event.with_client(&client.id));
@@ -199,13 +199,14 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         person: &Person,
         problem: Option<&str>,
     ) -> Result<Answer, Failure> {
-        let found = documents::find(&self.settings.resources, &flow.asked.resource);
+        let asked = flow.asked().ok_or(Failure::Expired)?;
+        let found = documents::find(&self.settings.resources, &asked.resource);
         let (resource, _) = found.ok_or(Failure::Expired)?;
         let sealed = flow.close(&self.keys.seal())?;
-        let given = self.given(client, &flow.asked, person).await?;
+        let given = self.given(client, asked, person).await?;
         let consent = pages::Consent {
             client,
-            asked: &flow.asked,
+            asked,
             person,
             resource,
             flow: &sealed,

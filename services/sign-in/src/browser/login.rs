@@ -7,14 +7,13 @@ use http::{StatusCode, header::SET_COOKIE};
 use crate::{
     answer::{Answer, retry_after, with_header},
     browser::{Failure, TOO_MANY},
-    clients::Client,
     events::{Event, EventKind},
-    flow::{Flow, cookie_value, set_cookie},
+    flow::{Flow, Goal, cookie_value, set_cookie},
     keys::{Keys, digest},
     pages::{self, Page},
-    people::{LoginError, People},
+    people::{LoginError, People, Person},
     service::{Read, Shared},
-    store::{Session, Store},
+    store::{Seconds, Session, Store},
 };
 
 // === impl Shared ===
@@ -22,7 +21,7 @@ use crate::{
 impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     pub(super) async fn signed_in(&self, read: &Read) -> Result<Answer, Failure> {
         let (form, cookies, flow) = self.form(read)?;
-        let client = self.client_of(&flow.asked.client, read.now).await?;
+        let client = flow.asked().map(|asked| asked.client.as_str());
         let name = form.get("name").unwrap_or_default();
         let password = form.given("password").unwrap_or_default();
         let checked = self.people.authenticate(name, password, read.address).await;
@@ -36,11 +35,12 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 LoginError::TooMany { .. } => EventKind::LoginLocked,
                 _ => EventKind::LoginFailed,
             };
-            self.record(read, Event::new(kind).with_client(&client.id));
-            return self.not_signed_in(&client, &flow, error);
+            let event = Event::new(kind);
+            self.record(read, Event { client, ..event });
+            return self.not_signed_in(&flow, error, read.now).await;
         };
         let event = Event::new(EventKind::LoginOk).with_person(&person.id);
-        self.record(read, event.with_client(&client.id));
+        self.record(read, Event { client, ..event });
         // A session gets a new value at each sign-in.
         if let Some(before) = cookies.session_hash() {
             self.store.end_session(before).await?;
@@ -53,23 +53,38 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             used_at: read.now,
             ends_at: read.now + self.settings.session_lifetime.as_secs(),
         };
-        let flow = flow.of_session(session.hash)?;
         self.store.add_session(session.clone()).await?;
-        let skipped = self.skipped(read, &client, &flow.asked, &session, &person);
-        let answer = match skipped.await? {
-            Some(address) => pages::end(&self.settings, &client, &address),
-            None => self.consent_page(&client, &flow, &person, None).await?,
-        };
+        let answer = self.next_page(read, flow, &session, &person).await?;
         let lifetime = self.settings.session_lifetime.as_secs();
         let cookie = set_cookie(&self.settings, "session", &value, lifetime);
         Ok(with_header(answer, SET_COOKIE, &cookie))
     }
 
-    fn not_signed_in(
+    /// Answers with the page that a person came for.
+    async fn next_page(
         &self,
-        client: &Client,
+        read: &Read,
+        flow: Flow,
+        session: &Session,
+        person: &Person,
+    ) -> Result<Answer, Failure> {
+        let flow = flow.of_session(session.hash)?;
+        let Goal::Client(asked) = &flow.goal else {
+            return self.account_page(read, &flow, person, None).await;
+        };
+        let client = self.client_of(&asked.client, read.now).await?;
+        let skipped = self.skipped(read, &client, asked, session, person);
+        match skipped.await? {
+            Some(address) => Ok(pages::end(&self.settings, &client, &address)),
+            None => self.consent_page(&client, &flow, person, None).await,
+        }
+    }
+
+    async fn not_signed_in(
+        &self,
         flow: &Flow,
         error: LoginError,
+        now: Seconds,
     ) -> Result<Answer, Failure> {
         let (status, problem, wait) = match error {
             LoginError::Wrong => {
@@ -86,7 +101,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 (StatusCode::SERVICE_UNAVAILABLE, problem, wait)
             }
         };
-        let mut answer = self.login_page(client, flow, Some(problem))?;
+        let mut answer = self.login_page(flow, now, Some(problem)).await?;
         *answer.status_mut() = status;
         Ok(match wait {
             Some(wait) => retry_after(answer, wait),
@@ -96,23 +111,26 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
 
     pub(super) async fn signed_out(&self, read: &Read) -> Result<Answer, Failure> {
         let (_, cookies, flow) = self.form(read)?;
-        let client = self.client_of(&flow.asked.client, read.now).await?;
         if let Some(session) = cookies.session_hash() {
             self.store.end_session(session).await?;
         }
-        let answer = self.login_page(&client, &flow, None)?;
+        let answer = self.login_page(&flow, read.now, None).await?;
         let cookie = set_cookie(&self.settings, "session", "", 0);
         Ok(with_header(answer, SET_COOKIE, &cookie))
     }
 
-    pub(super) fn login_page(
+    pub(super) async fn login_page(
         &self,
-        client: &Client,
         flow: &Flow,
+        now: Seconds,
         problem: Option<&str>,
     ) -> Result<Answer, Failure> {
+        let client = match flow.asked() {
+            Some(asked) => Some(self.client_of(&asked.client, now).await?),
+            None => None,
+        };
         let sealed = flow.close(&self.keys.seal())?;
-        let body = pages::login(&self.settings, client, &sealed, problem);
+        let body = pages::login(&self.settings, client.as_ref(), &sealed, problem);
         Ok(Page::new(&self.settings, "Sign in", body).answer())
     }
 }

@@ -6,9 +6,9 @@ use ziggurat_text::percent;
 use crate::{
     answer::{Answer, see_other, with_header},
     authorize::{self, Asked, Refused, Told},
-    browser::{BROWSER, Failure},
+    browser::Failure,
     clients::Client,
-    flow::{Cookies, Flow, cookie_value, set_cookie},
+    flow::{Cookies, Goal},
     form::Form,
     keys::Keys,
     pages,
@@ -61,19 +61,14 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             };
             return Ok(self.told(&client, &told));
         }
-        let browser = match cookies.browser {
-            Some(browser) => browser,
-            None => cookie_value()?,
-        };
-        let flow = Flow::new(asked, &browser, read.now)?;
+        let (flow, cookie) = self.begin(Goal::Client(Box::new(asked)), cookies, read.now)?;
         let answer = match found {
             Some((session, person)) => {
                 let flow = flow.of_session(session.hash)?;
                 self.consent_page(&client, &flow, &person, None).await?
             }
-            None => self.login_page(&client, &flow, None)?,
+            None => self.login_page(&flow, read.now, None).await?,
         };
-        let cookie = set_cookie(&self.settings, "flow", &browser, BROWSER);
         Ok(with_header(answer, SET_COOKIE, &cookie))
     }
 

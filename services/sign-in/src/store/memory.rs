@@ -1,6 +1,7 @@
 //! A store in memory: for tests, examples, and one process that may forget.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -180,6 +181,27 @@ impl Store for MemoryStore {
         Ok(found.filter(|grant| grant.ends_at > now))
     }
 
+    async fn grants(&self, person: &str, now: Seconds) -> Result<Vec<Grant>, Unavailable> {
+        let state = self.at(now);
+        let grants = state.grants.values();
+        let grants = grants.filter(|grant| grant.person == person && grant.ends_at > now);
+        let mut grants: Vec<_> = grants.cloned().collect();
+        grants.sort_unstable_by_key(|grant| (Reverse(grant.used_at), grant.id));
+        Ok(grants)
+    }
+
+    async fn end_grants(
+        &self,
+        person: &str,
+        _: Why,
+        now: Seconds,
+    ) -> Result<Vec<Grant>, Unavailable> {
+        let mut state = self.at(now);
+        let ended = state.grants.extract_if(|_, grant| grant.person == person);
+        let ended = ended.map(|(_, grant)| grant);
+        Ok(ended.filter(|grant| grant.ends_at > now).collect())
+    }
+
     async fn keep_consent(&self, consent: GivenConsent) -> Result<(), Unavailable> {
         let mut state = self.at(consent.given_at);
         let place = [&consent.person, &consent.client, &consent.resource].map(String::clone);
@@ -246,6 +268,12 @@ impl Store for MemoryStore {
 
     async fn end_session(&self, hash: Digest) -> Result<(), Unavailable> {
         self.state().sessions.remove(&hash);
+        Ok(())
+    }
+
+    async fn end_sessions(&self, person: &str) -> Result<(), Unavailable> {
+        let mut state = self.state();
+        state.sessions.retain(|_, session| session.person != person);
         Ok(())
     }
 }

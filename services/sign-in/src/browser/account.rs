@@ -1,0 +1,135 @@
+//! The account of a person: programs that may use it, and the end of all of it.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use http::header::SET_COOKIE;
+
+use crate::{
+    answer::{Answer, with_header},
+    browser::Failure,
+    events::{Event, EventKind},
+    flow::{Cookies, Flow, Goal, set_cookie},
+    keys::Keys,
+    pages::{
+        Page,
+        account::{self, Account, Shown},
+    },
+    people::{People, Person},
+    service::{Read, Shared},
+    store::{Grant, Seconds, Session, Store, Why},
+};
+
+/// Longest time after the sign-in in which a person sees and changes the account.
+const YOUNG: Seconds = 3600;
+
+// === impl Shared ===
+
+impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
+    pub(super) async fn account_asked(&self, read: &Read) -> Result<Answer, Failure> {
+        self.limits.request(read.address)?;
+        let cookies = Cookies::read(&read.parts.headers, &self.settings);
+        let found = self.signed_in_at(&cookies, read.now).await?;
+        let (flow, cookie) = self.begin(Goal::Account, cookies, read.now)?;
+        let answer = match found.filter(|(session, _)| is_young(session, read.now)) {
+            Some((session, person)) => {
+                let flow = flow.of_session(session.hash)?;
+                self.account_page(read, &flow, &person, None).await?
+            }
+            None => self.login_page(&flow, read.now, None).await?,
+        };
+        Ok(with_header(answer, SET_COOKIE, &cookie))
+    }
+
+    pub(super) async fn account_changed(&self, read: &Read) -> Result<Answer, Failure> {
+        let (form, cookies, flow) = self.form(read)?;
+        let found = self.signed_in_at(&cookies, read.now).await?;
+        let is_own = |session: &Session| flow.goal == Goal::Account && flow.is_of(session.hash);
+        let found = found.filter(|(session, _)| is_own(session));
+        let (session, person) = found.ok_or(Failure::Expired)?;
+        if !is_young(&session, read.now) {
+            return self.login_page(&flow, read.now, None).await;
+        }
+        if let Some(id) = form.get("withdraw") {
+            let notice = if self.withdrawn(read, &person, id).await? {
+                "The program can no longer use your account."
+            } else {
+                "The program could not use your account any more."
+            };
+            return self.account_page(read, &flow, &person, Some(notice)).await;
+        }
+        if form.get("everywhere").is_some() {
+            return self.signed_out_everywhere(read, &person).await;
+        }
+        self.account_page(read, &flow, &person, None).await
+    }
+
+    /// Ends a grant of a person and the consent for its client.
+    async fn withdrawn(&self, read: &Read, person: &Person, id: &str) -> Result<bool, Failure> {
+        let id = BASE64_URL_SAFE_NO_PAD.decode(id).ok();
+        let Some(id) = id.and_then(|id| id.try_into().ok()) else {
+            return Ok(false);
+        };
+        let grant = self.store.grant(id, read.now).await?;
+        let Some(grant) = grant.filter(|grant| grant.person == person.id) else {
+            return Ok(false);
+        };
+        let (client, resource) = (&grant.client, &grant.resource);
+        let consent = self.store.withdraw_consent(&person.id, client, resource);
+        if consent.await? {
+            let event = Event::new(EventKind::ConsentWithdrawn);
+            self.record(read, event.with_grant(&grant));
+        }
+        self.end(read, &grant, Why::Revoked).await?;
+        Ok(true)
+    }
+
+    /// Ends all grants and sessions of a person.
+    async fn signed_out_everywhere(&self, read: &Read, person: &Person) -> Result<Answer, Failure> {
+        self.people.end_sessions(&person.id).await?;
+        let grants = self.store.end_grants(&person.id, Why::Revoked, read.now);
+        for grant in grants.await? {
+            let event = Event::new(EventKind::GrantEnded).with_grant(&grant);
+            self.record(read, event.with_reason(Why::Revoked.name()));
+        }
+        // Last, so that a person can try again after a failure.
+        self.store.end_sessions(&person.id).await?;
+        let body = "<p>You are signed out everywhere.</p>".to_owned();
+        let answer = Page::new(&self.settings, "Signed out", body).answer();
+        let cookie = set_cookie(&self.settings, "session", "", 0);
+        Ok(with_header(answer, SET_COOKIE, &cookie))
+    }
+
+    pub(super) async fn account_page(
+        &self,
+        read: &Read,
+        flow: &Flow,
+        person: &Person,
+        notice: Option<&str>,
+    ) -> Result<Answer, Failure> {
+        let grants = self.store.grants(&person.id, read.now).await?;
+        let mut shown = Vec::with_capacity(grants.len());
+        for grant in grants {
+            shown.push(self.shown(grant, read.now).await?);
+        }
+        let account = Account {
+            person,
+            grants: &shown,
+            flow: &flow.close(&self.keys.seal())?,
+            notice,
+            now: read.now,
+        };
+        let body = account::account(&self.settings, &account);
+        Ok(Page::new(&self.settings, "Your account", body).answer())
+    }
+
+    async fn shown(&self, grant: Grant, now: Seconds) -> Result<Shown, Failure> {
+        Ok(Shown {
+            client: self.client(&grant.client, now).await?,
+            id: BASE64_URL_SAFE_NO_PAD.encode(grant.id),
+            grant,
+        })
+    }
+}
+
+fn is_young(session: &Session, now: Seconds) -> bool {
+    now < session.signed_in_at + YOUNG
+}

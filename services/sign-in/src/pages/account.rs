@@ -1,0 +1,132 @@
+//! The page of an account.
+
+use std::fmt::Write as _;
+
+use crate::{
+    clients::Client,
+    documents,
+    pages::{another_account, escape, shown_name, vouched},
+    people::Person,
+    settings::Settings,
+    store::{Grant, Seconds},
+};
+
+/// Contents of the page of an account.
+pub(crate) struct Account<'a> {
+    pub(crate) person: &'a Person,
+    pub(crate) grants: &'a [Shown],
+    pub(crate) flow: &'a str,
+    /// The result of the form before.
+    pub(crate) notice: Option<&'a str>,
+    pub(crate) now: Seconds,
+}
+
+/// A grant on the page.
+pub(crate) struct Shown {
+    pub(crate) grant: Grant,
+    /// The id of the grant as a text.
+    pub(crate) id: String,
+    /// The client, unless it was forgotten.
+    pub(crate) client: Option<Client>,
+}
+
+/// Returns the page of an account.
+pub(crate) fn account(settings: &Settings, account: &Account<'_>) -> String {
+    let notice = account.notice.map_or_else(String::new, |notice| {
+        format!("<p role=\"status\">{}</p>", escape(notice))
+    });
+    let action = escape(&settings.address("/oauth/account"));
+    let flow = account.flow;
+    let mut body = format!(
+        "<p>You are <strong>{}</strong>.</p>{notice}\
+         <form method=\"post\" action=\"{action}\">\
+         <input type=\"hidden\" name=\"flow\" value=\"{flow}\"><h2>Programs</h2>",
+        escape(&account.person.name),
+    );
+    if account.grants.is_empty() {
+        body += "<p>No program may use your account.</p>";
+    }
+    for shown in account.grants {
+        write_grant(&mut body, settings, account, shown);
+    }
+    body += "<h2>Everywhere</h2><p>This ends the access of all programs and all your sessions.</p>\
+             <p><button name=\"everywhere\" value=\"yes\">Sign out everywhere</button></p></form>";
+    body + &another_account(settings, flow)
+}
+
+fn write_grant(body: &mut String, settings: &Settings, account: &Account<'_>, shown: &Shown) {
+    let grant = &shown.grant;
+    let (name, vouched) = match &shown.client {
+        Some(client) => (shown_name(&client.name), vouched(client)),
+        None => (escape(&grant.client), "no longer registered"),
+    };
+    let resource = documents::find(&settings.resources, &grant.resource);
+    let resource = resource.map_or(&*grant.resource, |(resource, _)| &*resource.title);
+    let may_write = !settings.write_scope.is_empty()
+        && grant
+            .scope
+            .split(' ')
+            .any(|word| word == settings.write_scope);
+    let _ = write!(
+        body,
+        "<h3>{name}</h3><dl><dt>Program</dt><dd>{vouched}</dd><dt>Uses</dt><dd>{}</dd>\
+         <dt>Databases</dt><dd>{}</dd><dt>May change data</dt><dd>{}</dd>\
+         <dt>Allowed</dt><dd>{}</dd><dt>Last used</dt><dd>{}</dd></dl>\
+         <p><button name=\"withdraw\" value=\"{}\" aria-label=\"Withdraw {name}\">Withdraw</button>\
+         </p>",
+        escape(resource),
+        databases(grant, account.person),
+        if may_write { "yes" } else { "no" },
+        ago(grant.made_at, account.now),
+        ago(grant.used_at, account.now),
+        shown.id,
+    );
+}
+
+/// Returns the databases of a grant, as HTML.
+fn databases(grant: &Grant, person: &Person) -> String {
+    let is_allowed = |name: &String| match &grant.databases {
+        Some(names) => names.contains(name),
+        None => true,
+    };
+    let allowed = person.databases.iter().filter(|it| is_allowed(&it.name));
+    let titles: Vec<_> = allowed.map(|database| escape(&database.title)).collect();
+    match (titles.is_empty(), &grant.databases) {
+        (true, _) => "none".to_owned(),
+        (false, Some(_)) => titles.join(", "),
+        (false, None) => format!("all: {}", titles.join(", ")),
+    }
+}
+
+/// Returns how long ago a moment was.
+fn ago(then: Seconds, now: Seconds) -> String {
+    let minutes = now.saturating_sub(then) / 60;
+    let (count, unit) = match minutes {
+        0 => return "just now".to_owned(),
+        1..60 => (minutes, "minute"),
+        60..2880 => (minutes / 60, "hour"),
+        _ => (minutes / 1440, "day"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural} ago")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_told_in_the_unit_that_fits() {
+        for (seconds, expected) in [
+            (0, "just now"),
+            (60, "1 minute ago"),
+            (3599, "59 minutes ago"),
+            (3600, "1 hour ago"),
+            (2 * 86_400 - 1, "47 hours ago"),
+            (2 * 86_400, "2 days ago"),
+        ] {
+            assert_eq!(ago(1_800_000_000, 1_800_000_000 + seconds), expected);
+        }
+        assert_eq!(ago(2, 1), "just now");
+    }
+}
