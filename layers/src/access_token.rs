@@ -116,6 +116,7 @@ mod fetch;
 mod jws;
 mod keys;
 mod members;
+mod public_keys;
 mod refresh;
 #[cfg(feature = "access-token-reqwest")]
 mod reqwest_fetch;
@@ -152,6 +153,8 @@ pub use self::{
     algorithm::Algorithm,
     claims::AccessToken,
     fetch::{Fetch, FetchError, FetchRequest, Fetched},
+    members::{Members, WrongType},
+    public_keys::{PublicKeys, Unproved},
     resource::ProtectedResource,
     rules::{InvalidRules, Outage, Rules},
 };
@@ -383,7 +386,12 @@ impl<F, I: Clone, C: Clock + Calendar> AccessTokens<F, I, C> {
 
     /// Verifies a token that is not remembered; returns `None` if its key is unknown.
     fn check_new(&self, token: &str, published: &Published) -> Option<Result<Verified<I>, Denied>> {
-        let Some(jws) = Jws::parse(token, self.rules.takes_plain_jwt) else {
+        let types = if self.rules.takes_plain_jwt {
+            &["at+jwt", "JWT"][..]
+        } else {
+            &["at+jwt"]
+        };
+        let Some(jws) = Jws::parse(token, types) else {
             return Some(Err(Denied::Invalid));
         };
         if !self.rules.algorithms.contains(&jws.header.algorithm) {

@@ -22,14 +22,15 @@ pub(super) struct Header {
 }
 
 impl<'a> Jws<'a> {
-    /// Parses a token; returns `None` if it is malformed, or if its header rules out this use.
-    pub(super) fn parse(token: &'a str, takes_plain_jwt: bool) -> Option<Self> {
+    /// Parses a token of one of these types; returns `None` if it is malformed, or if its header
+    /// rules out this use.
+    pub(super) fn parse(token: &'a str, types: &[&str]) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;
         if payload.contains('.') {
             return None;
         }
-        let header = Header::parse(&decode(header)?, takes_plain_jwt)?;
+        let header = Header::parse(&decode(header)?, types)?;
         Some(Self {
             header,
             signed: signed.as_bytes(),
@@ -40,7 +41,7 @@ impl<'a> Jws<'a> {
 }
 
 impl Header {
-    fn parse(document: &[u8], takes_plain_jwt: bool) -> Option<Self> {
+    fn parse(document: &[u8], types: &[&str]) -> Option<Self> {
         let members = Members::parse(document)?;
         // RFC 7515, section 4.1.11: no extension is understood here.
         if members.has("crit") {
@@ -60,8 +61,7 @@ impl Header {
             };
             typ.eq_ignore_ascii_case(name)
         };
-        let is_accepted = is_type("at+jwt") || takes_plain_jwt && is_type("JWT");
-        if !is_accepted {
+        if !types.iter().any(|name| is_type(name)) {
             return None;
         }
         Some(Self {

@@ -11,30 +11,81 @@ use serde_json::value::RawValue;
 /// The members of an object, each once and not parsed yet.
 ///
 /// An object with a member twice is refused, because two readers could use different ones.
+///
+/// ```
+/// use ziggurat_layers::access_token::Members;
+///
+/// let members = Members::parse(br#"{"jti": "1", "exp": 9}"#).expect("an object");
+/// assert_eq!(members.get("exp"), Ok(Some(9)));
+/// assert!(Members::parse(br#"{"jti": "1", "jti": "2"}"#).is_none());
+/// ```
 #[derive(Debug)]
-pub(super) struct Members<'a>(BTreeMap<Cow<'a, str>, &'a RawValue>);
+pub struct Members<'a>(BTreeMap<Cow<'a, str>, &'a RawValue>);
 
 /// A member that is not of the expected type.
+///
+/// ```
+/// use ziggurat_layers::access_token::{Members, WrongType};
+///
+/// let members = Members::parse(br#"{"exp": "soon"}"#).expect("an object");
+/// assert_eq!(members.get::<u64>("exp"), Err(WrongType));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WrongType;
+pub struct WrongType;
 
 impl<'a> Members<'a> {
     /// Parses an object; returns `None` for other documents, and for one with a member twice.
-    pub(super) fn parse(document: &'a [u8]) -> Option<Self> {
+    ///
+    /// ```
+    /// use ziggurat_layers::access_token::Members;
+    ///
+    /// assert!(Members::parse(b"{}").is_some());
+    /// assert!(Members::parse(b"[]").is_none());
+    /// ```
+    #[must_use]
+    pub fn parse(document: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(document).ok()
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    /// Returns whether a member is there, with any value.
+    ///
+    /// ```
+    /// use ziggurat_layers::access_token::Members;
+    ///
+    /// let members = Members::parse(br#"{"crit": null}"#).expect("an object");
+    /// assert!(members.has("crit"));
+    /// ```
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
     /// Returns the JSON text of a member.
-    pub(super) fn raw(&self, name: &str) -> Option<&'a str> {
+    ///
+    /// ```
+    /// use ziggurat_layers::access_token::Members;
+    ///
+    /// let members = Members::parse(br#"{"keys": [ ]}"#).expect("an object");
+    /// assert_eq!(members.raw("keys"), Some("[ ]"));
+    /// ```
+    #[must_use]
+    pub fn raw(&self, name: &str) -> Option<&'a str> {
         self.0.get(name).map(|value| value.get())
     }
 
-    /// Reads a member, if it is there. `null` is a value of the wrong type.
-    pub(super) fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, WrongType> {
+    /// Reads a member, if it is there. `null` is a value of the wrong type, but for an `Option`.
+    ///
+    /// ```
+    /// use ziggurat_layers::access_token::Members;
+    ///
+    /// let members = Members::parse(br#"{"aud": ["a", "b"]}"#).expect("an object");
+    /// assert_eq!(members.get("aud"), Ok(Some(vec!["a".to_owned(), "b".to_owned()])));
+    /// assert_eq!(members.get::<String>("iss"), Ok(None));
+    /// ```
+    ///
+    /// # Errors
+    /// Fails on a value of another type.
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, WrongType> {
         let Some(raw) = self.raw(name) else {
             return Ok(None);
         };

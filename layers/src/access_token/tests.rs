@@ -1,4 +1,5 @@
 mod forged;
+mod public_keys;
 mod refresh;
 mod signer;
 
