@@ -2,6 +2,7 @@
 
 mod clients;
 mod columns;
+mod consents;
 mod ended;
 mod grants;
 mod sessions;
@@ -14,8 +15,8 @@ use std::{error::Error, path::Path, sync::Arc, time::Duration};
 use sqlx::migrate::Migrator;
 use tracing::error;
 use ziggurat_mcp_auth::{
-    Code, Consent, Digest, Grant, GrantId, Rotated, Rotation, Seconds, Session, Store,
-    StoredClient, Unavailable, UsedCode, Why,
+    Code, Consent, Digest, GivenConsent, Grant, GrantId, Rotated, Rotation, Seconds, Session,
+    Store, StoredClient, Unavailable, UsedCode, Why,
 };
 use ziggurat_state::{StateDatabase, StoreError, Tables, migrator};
 
@@ -134,6 +135,41 @@ impl Store for SignInStore {
         told(self.find_grant(id, now).await)
     }
 
+    async fn grants(&self, person: &str, now: Seconds) -> Result<Vec<Grant>, Unavailable> {
+        told(self.grants_of(person, now).await)
+    }
+
+    async fn end_grants(
+        &self,
+        person: &str,
+        why: Why,
+        now: Seconds,
+    ) -> Result<Vec<Grant>, Unavailable> {
+        told(self.close_grants_of(person, why, now).await)
+    }
+
+    async fn keep_consent(&self, consent: GivenConsent) -> Result<(), Unavailable> {
+        told(self.write_consent(&consent).await)
+    }
+
+    async fn consent(
+        &self,
+        person: &str,
+        client: &str,
+        resource: &str,
+    ) -> Result<Option<GivenConsent>, Unavailable> {
+        told(self.find_consent(person, client, resource).await)
+    }
+
+    async fn withdraw_consent(
+        &self,
+        person: &str,
+        client: &str,
+        resource: &str,
+    ) -> Result<bool, Unavailable> {
+        told(self.delete_consent(person, client, resource).await)
+    }
+
     async fn add_session(&self, session: Session) -> Result<(), Unavailable> {
         told(self.insert_session(&session).await)
     }
@@ -149,6 +185,10 @@ impl Store for SignInStore {
 
     async fn end_session(&self, hash: Digest) -> Result<(), Unavailable> {
         told(self.delete_session(hash).await)
+    }
+
+    async fn end_sessions(&self, person: &str) -> Result<(), Unavailable> {
+        told(self.delete_sessions_of(person).await)
     }
 }
 

@@ -46,6 +46,7 @@ CREATE TABLE oauth_codes (
     grant_id text NOT NULL REFERENCES oauth_grants (id) ON DELETE CASCADE,
     redirect_uri text,
     challenge text NOT NULL,
+    needs_proof bigint NOT NULL,
     ends_at bigint NOT NULL,
     used_at bigint
 );
@@ -63,6 +64,18 @@ CREATE TABLE oauth_sessions (
 
 CREATE INDEX oauth_sessions_person ON oauth_sessions (person);
 CREATE INDEX oauth_sessions_ends ON oauth_sessions (ends_at);
+
+CREATE TABLE oauth_consents (
+    person text NOT NULL,
+    client_id text NOT NULL,
+    resource text NOT NULL,
+    scope text NOT NULL,
+    databases text,
+    -- Digest of the name, the addresses and the keys of the client.
+    client_digest text NOT NULL,
+    given_at bigint NOT NULL,
+    PRIMARY KEY (person, client_id, resource)
+);
 
 -- Forms and assertions that were used.
 CREATE TABLE oauth_seen (

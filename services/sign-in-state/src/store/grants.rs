@@ -59,7 +59,7 @@ impl SignInStore {
         let used = writing
             .row(
                 "UPDATE oauth_codes SET used_at = $2 WHERE hash = $1 AND used_at IS NULL \
-                 RETURNING grant_id, redirect_uri, challenge, ends_at",
+                 RETURNING grant_id, redirect_uri, challenge, needs_proof, ends_at",
                 [bytes(hash), moment(now)],
             )
             .await?;
@@ -69,7 +69,8 @@ impl SignInStore {
                 grant: row.bytes(0)?,
                 redirect_uri: row.get(1)?,
                 challenge: row.get(2)?,
-                ends_at: row.moment(3)?,
+                needs_proof: row.flag(3)?,
+                ends_at: row.moment(4)?,
             };
             let grant = live(&mut writing, code.grant, now).await?;
             writing.commit().await?;
@@ -144,6 +145,47 @@ impl SignInStore {
         Ok(was_there)
     }
 
+    pub(super) async fn grants_of(
+        &self,
+        person: &str,
+        now: Seconds,
+    ) -> Result<Vec<Grant>, StoreError> {
+        let rows = self
+            .tables
+            .rows(
+                "SELECT id, person, client_id, resource, alias, scope, databases, is_renewable, \
+                 signed_in_at, created_at, used_at, ends_at, generation, rotated_at \
+                 FROM oauth_grants WHERE person = $1 AND ended_at IS NULL AND ends_at > $2 \
+                 ORDER BY used_at DESC, id",
+                [person.into(), moment(now)],
+            )
+            .await?;
+        rows.iter().map(grant).collect()
+    }
+
+    pub(super) async fn close_grants_of(
+        &self,
+        person: &str,
+        why: Why,
+        now: Seconds,
+    ) -> Result<Vec<Grant>, StoreError> {
+        let mut writing = self.tables.write().await?;
+        let rows = writing
+            .rows(
+                "UPDATE oauth_grants SET ended_at = $2, why = $3 \
+                 WHERE person = $1 AND ended_at IS NULL AND ends_at > $2 \
+                 RETURNING id, person, client_id, resource, alias, scope, databases, is_renewable, \
+                 signed_in_at, created_at, used_at, ends_at, generation, rotated_at",
+                [person.into(), moment(now), why.name().into()],
+            )
+            .await?;
+        writing.commit().await?;
+        let ended: Vec<_> = rows.iter().map(grant).collect::<Result<_, _>>()?;
+        let ids: Vec<_> = ended.iter().map(|grant| grant.id).collect();
+        self.ended.add(ids, now);
+        Ok(ended)
+    }
+
     pub(super) async fn find_grant(
         &self,
         id: GrantId,
@@ -199,7 +241,7 @@ async fn end(
         .row(
             "UPDATE oauth_grants SET ended_at = $2, why = $3 \
              WHERE id = $1 AND ended_at IS NULL AND ends_at > $2 RETURNING id",
-            [bytes(id), moment(now), reason(why).into()],
+            [bytes(id), moment(now), why.name().into()],
         )
         .await?;
     Ok(ended.is_some())
@@ -292,13 +334,14 @@ async fn write_code(
     code: &Code,
 ) -> Result<(), StoreError> {
     let written = writing.rows(
-        "INSERT INTO oauth_codes (hash, grant_id, redirect_uri, challenge, ends_at) \
-         VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO oauth_codes (hash, grant_id, redirect_uri, challenge, needs_proof, ends_at) \
+         VALUES ($1, $2, $3, $4, $5, $6)",
         [
             bytes(code.hash),
             bytes(id),
             code.redirect_uri.as_ref().into(),
             (&code.challenge).into(),
+            i64::from(code.needs_proof).into(),
             moment(code.ends_at),
         ],
     );
@@ -325,14 +368,4 @@ fn grant(row: &Row) -> Result<Grant, StoreError> {
         generation: generation.try_into().unwrap_or(u32::MAX),
         rotated_at: row.moment(13)?,
     })
-}
-
-/// Returns the stored form of a reason.
-fn reason(why: Why) -> &'static str {
-    match why {
-        Why::CodeReplayed => "code_replayed",
-        Why::RefreshReused => "refresh_reused",
-        Why::Person => "person",
-        _ => "revoked",
-    }
 }

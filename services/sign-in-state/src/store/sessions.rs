@@ -81,4 +81,11 @@ impl SignInStore {
         writing.rows(delete, [bytes(hash)]).await?;
         writing.commit().await
     }
+
+    pub(super) async fn delete_sessions_of(&self, person: &str) -> Result<(), StoreError> {
+        let mut writing = self.tables.write().await?;
+        let delete = "DELETE FROM oauth_sessions WHERE person = $1";
+        writing.rows(delete, [person.into()]).await?;
+        writing.commit().await
+    }
 }

@@ -58,6 +58,7 @@ fn code(id: u8) -> Code {
         grant: [id; 16],
         redirect_uri: Some("https://claude.ai/api/mcp/auth_callback".to_owned()),
         challenge: "challenge".to_owned(),
+        needs_proof: id % 2 == 0,
         ends_at: NOW + 60,
     }
 }
@@ -216,6 +217,9 @@ async fn sessions_end(store: &impl Store) {
     assert_eq!(find(1, NOW + 9600).await, Ok(None), "idle");
     assert_eq!(store.end_session([2; 32]).await, Ok(()));
     assert_eq!(find(2, NOW + 60).await, Ok(None));
+    assert!(find(3, NOW + 60).await.expect("read").is_some());
+    assert_eq!(store.end_sessions("cid").await, Ok(()));
+    assert_eq!(find(3, NOW + 60).await, Ok(None));
 }
 
 async fn clients_are_kept(store: &impl Store) {
@@ -237,7 +241,63 @@ async fn clients_are_kept(store: &impl Store) {
     assert_eq!(store.client("dcr_one", NOW + 300).await, Ok(Some(client)));
 }
 
+async fn a_person_has_grants_and_consents(store: &impl Store) {
+    for id in [70, 71] {
+        let made = Grant {
+            used_at: NOW + Seconds::from(id),
+            ..grant(id, "eve")
+        };
+        assert_eq!(store.add_grant(made, code(id), consent(id)).await, Ok(true));
+    }
+    let ids = |grants: Vec<Grant>| grants.iter().map(|it| it.id[0]).collect::<Vec<_>>();
+    let grants = store.grants("eve", NOW + 100).await.expect("read");
+    assert_eq!(ids(grants), [71, 70], "the last used first");
+    let mut ended = ids(store
+        .end_grants("eve", Why::Person, NOW + 100)
+        .await
+        .expect("ended"));
+    ended.sort_unstable();
+    assert_eq!(ended, [70, 71]);
+    assert_eq!(store.grants("eve", NOW + 100).await, Ok(Vec::new()));
+
+    let given = |resource: &str, given_at| GivenConsent {
+        person: "eve".to_owned(),
+        client: "dcr_one".to_owned(),
+        resource: resource.to_owned(),
+        scope: "mcp".to_owned(),
+        databases: Some(vec!["shop".to_owned()]),
+        client_digest: [7; 32],
+        given_at,
+    };
+    for at in 0..501 {
+        let resource = format!("https://{at}.example");
+        assert_eq!(store.keep_consent(given(&resource, NOW + at)).await, Ok(()));
+    }
+    let find = async |resource: &str| store.consent("eve", "dcr_one", resource).await;
+    assert_eq!(
+        find("https://0.example").await,
+        Ok(None),
+        "one of 501 had to go"
+    );
+    let one = given("https://1.example", NOW + 1);
+    assert_eq!(find("https://1.example").await, Ok(Some(one.clone())));
+    let again = GivenConsent {
+        databases: None,
+        given_at: NOW + 600,
+        ..one
+    };
+    assert_eq!(store.keep_consent(again.clone()).await, Ok(()));
+    assert_eq!(find("https://1.example").await, Ok(Some(again)));
+    let withdraw = async || {
+        store
+            .withdraw_consent("eve", "dcr_one", "https://1.example")
+            .await
+    };
+    assert_eq!((withdraw().await, withdraw().await), (Ok(true), Ok(false)));
+}
+
 async fn the_rules_hold(store: &impl Store) {
+    a_person_has_grants_and_consents(store).await;
     codes_are_good_once(store).await;
     a_consent_makes_one_grant(store).await;
     refresh_tokens_rotate(store).await;
