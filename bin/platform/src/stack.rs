@@ -70,6 +70,7 @@ pub(crate) fn build(
         probes: &PROBES,
         rate_limit: server.rate_limit,
         // Clients are programs, so only pages of this machine and of the service itself are allowed.
+        detour: None,
         origins: Some(Origins::loopback().with_own(&hosts)),
         hosts,
         pages: None,

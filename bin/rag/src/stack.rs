@@ -76,6 +76,7 @@ pub(crate) fn build(
         records,
         probes: &PROBES,
         rate_limit: server.rate_limit,
+        detour: None,
         origins: origins(server, &hosts),
         hosts,
         pages: pages(server),

@@ -18,6 +18,7 @@ use ziggurat_mcp::DetachedCalls;
 use ziggurat_postgres::pool::Pools;
 use ziggurat_postgres_tools::custom::DefinitionFiles;
 use ziggurat_query_api::{QueryApi, QueryLimits};
+use ziggurat_sign_in_state::SignInStore;
 use ziggurat_state::{Conversations, Shared};
 use ziggurat_tokens::issuer::{self, Issuer, TokenVerifier};
 
@@ -27,6 +28,7 @@ use crate::{
     observation::{Observation, metrics},
     providers::{Providers, proxy},
     reload::administered::{Administered, ReloadRequest},
+    sign_in::SignedTokens,
     state::ServerState,
 };
 
@@ -37,7 +39,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Verifies sessions, API tokens, and tokens of an issuer if one is trusted.
-pub(crate) type Verifier = TokenVerifier<Accounts>;
+pub(crate) type Verifier = TokenVerifier<Accounts, SignedTokens>;
 
 /// The services, and the tasks that maintain them.
 pub(crate) struct App {
@@ -52,6 +54,8 @@ pub(crate) struct App {
     /// The files of the definitions, if there are any.
     pub(crate) definition_files: Option<DefinitionFiles>,
     pub(crate) conversations: Option<Conversations>,
+    /// The grants of the sign-in, if it is on.
+    pub(crate) sign_in_store: Option<SignInStore>,
     pub(crate) proxy: Option<Proxy>,
     /// Statements over HTTP.
     pub(crate) query: QueryApi,
@@ -127,6 +131,7 @@ impl App {
             builder,
             definition_files,
             conversations: state.conversations,
+            sign_in_store: state.sign_in,
             proxy,
             query,
             readiness,
@@ -156,6 +161,7 @@ impl App {
             builder,
             definition_files: _,
             conversations,
+            sign_in_store,
             proxy,
             query,
             readiness: _,
@@ -178,6 +184,9 @@ impl App {
             .is_err()
         {
             warn!("connections to PostgreSQL were not closed in time");
+        }
+        if let Some(store) = sign_in_store {
+            store.close().await;
         }
         let closed = async { while keepers.join_next().await.is_some() {} };
         if time::timeout(CLOSE_TIMEOUT, closed).await.is_err() {
@@ -265,6 +274,7 @@ fn token_verifier(
     if let Some(issuer) = &issuer {
         tasks.spawn(issuer.clone().run());
     }
+    let issuer = issuer.map(SignedTokens::External);
     Ok(Some(TokenVerifier::new(Some(accounts.clone()), issuer)))
 }
 
@@ -300,12 +310,11 @@ fn open(
         lockout,
         window,
         max_attempts,
-        issuer,
         ..
     } = &configuration.auth;
     let settings = accounts::Settings {
         token_file: token_file.clone(),
-        requires_tokens: issuer.is_none(),
+        requires_tokens: configuration.auth.needs_tokens(),
         user_file: user_file.clone(),
         max_failed_attempts: lockout.map_or(0, Into::into),
         failed_logins: ziggurat_layers::rate_limit::Quota::new(*max_attempts, *window)

@@ -232,9 +232,10 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     // A connection URL alone is for a client that starts the server as a child process.
     let is_child = url.is_some() && !overrides.flags.is_given("http");
     let (dba, toolsets) = dba::read(file, Toolsets::read(file, &BUILTIN_PROMPTS));
-    let auth = auth::read(&auth, has_auth, &places);
+    let mut auth = auth::read(&auth, has_auth, &places);
     let issuer_url = auth.issuer.as_ref().map(TrustedIssuer::public_url);
     let http = http::read(&http, has_auth, is_child, issuer_url);
+    auth.check_sign_in(file, http.as_ref(), is_child);
     let tells_causes = is_debug || http.is_none();
     let tells_causes = overrides.tells_causes.unwrap_or(tells_causes);
     let limits_of_clients = Limits::read(&limits);

@@ -22,6 +22,7 @@ mod reload;
 mod requests;
 mod serving;
 mod setup;
+mod sign_in;
 mod stack;
 mod state;
 

@@ -20,6 +20,7 @@ use crate::{
     configuration::{Configuration, Http, Loaded},
     logs,
     reload::{Reload, Source},
+    sign_in::ServedSignIn,
     stack,
 };
 
@@ -51,7 +52,7 @@ pub(crate) async fn serve(
     let reload = Reload::new(&configuration, &mut app, source)?;
     app.run(reload.run());
     let outcome = match &configuration.http {
-        Some(http) => serve_http(http, &configuration, &app, stop, listening).await,
+        Some(http) => serve_http(http, &configuration, &mut app, stop, listening).await,
         None => serve_stdio(&configuration, &app, stop).await,
     };
     app.shut_down().await;
@@ -61,7 +62,7 @@ pub(crate) async fn serve(
 async fn serve_http(
     http: &Http,
     configuration: &Configuration,
-    app: &App,
+    app: &mut App,
     stop: impl Future<Output = ()>,
     listening: Listening<'_>,
 ) -> anyhow::Result<()> {
@@ -85,7 +86,8 @@ async fn serve_http(
         .collect::<Result<_, _>>()
         .context("reading the address")?;
     let address = *bound.first().context("no address to listen on")?;
-    let tower = stack::build(http, configuration, address, app)?;
+    let sign_in = ServedSignIn::start(http, configuration, address, app).await?;
+    let tower = stack::build(http, configuration, address, app, sign_in)?;
     if app.accounts.is_some() {
         info!("Authentication: ENABLED");
     } else {

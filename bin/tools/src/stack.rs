@@ -28,7 +28,7 @@ use ziggurat_http::{
     body_budget, health,
 };
 use ziggurat_layers::{
-    bearer::{BearerLayer, Challenge},
+    bearer::{BearerLayer, Challenge, InvalidChallenge},
     body_limit::BodyLimitLayer,
     client_ip::SetClientIpLayer,
     json_rpc::JsonRpcLayer,
@@ -56,6 +56,10 @@ use crate::{
         open_paths::{DESCRIPTION, PROBES, WELL_KNOWN},
         show_unavailable,
     },
+    sign_in::{
+        ServedSignIn,
+        addresses::{DOCUMENTS, name_address},
+    },
     stack::{
         activity::ConnectionCounts,
         web_console::{Console, home},
@@ -82,6 +86,7 @@ pub(crate) fn build(
     configuration: &Configuration,
     address: SocketAddr,
     app: &App,
+    own_sign_in: Option<ServedSignIn>,
 ) -> anyhow::Result<impl HttpService> {
     let hosts = http.hosts(address.ip()).context("http.allowed_hosts")?;
     let console = Console::new(http, address, app.guard.is_some());
@@ -89,7 +94,11 @@ pub(crate) fn build(
     let sign_in = console.as_ref().map(|it| it.sign_in(configuration, app));
     let issuer = configuration.auth.issuer.as_ref();
     let issuer = issuer.filter(|_| app.guard.is_some());
-    let challenge = TrustedIssuer::challenge(issuer)?;
+    let challenge = match &own_sign_in {
+        Some(own) => challenge_of(&own.issuer)?,
+        None => TrustedIssuer::challenge(issuer)?,
+    };
+    let is_resource = own_sign_in.is_some() || issuer.is_some();
     let bearer = app.guard.clone().map(|it| bearer(it, &challenge));
     let (door, observer) = (door(app), door(app));
     let traffic = configuration.debug.then(|| AroundLayer::new(log_traffic));
@@ -126,6 +135,7 @@ pub(crate) fn build(
         probes: &PROBES,
         rate_limit: http.rate_limit,
         hosts,
+        detour: own_sign_in.map(|own| own.detour),
         origins: Some(origins),
         pages: None,
         preflight: Some(CorsLayer::admitted()),
@@ -141,10 +151,24 @@ pub(crate) fn build(
     Ok(ServiceBuilder::new()
         // Sees every request and response as the client does; for debugging only.
         .layer(option_layer(traffic))
+        .layer(AroundLayer::new(move |request: &mut Request<_>| {
+            let named = is_resource.then(|| name_address(request));
+            move |response| match named {
+                Some(name) => name(response),
+                None => response,
+            }
+        }))
         .service(
             edge.in_front_of(routes)
                 .context("the path of the description")?,
         ))
+}
+
+/// Returns the challenge of a server with a sign-in of its own.
+fn challenge_of(issuer: &str) -> Result<Challenge, InvalidChallenge> {
+    let document = format!("{issuer}{DOCUMENTS}{CALLS}");
+    let challenge = Challenge::new().with_resource_metadata(document)?;
+    challenge.with_scope("mcp")
 }
 
 /// Returns the origins of pages that may call the server, including the origins of the console.

@@ -3,10 +3,12 @@
 pub(crate) mod replica;
 mod usage;
 
+use anyhow::Context as _;
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use ziggurat_http::Readiness;
 use ziggurat_postgres::pool::Pools;
+use ziggurat_sign_in_state::SignInStore;
 use ziggurat_state::{Conversations, Shared, StateDatabase, StateSettings, StoreError};
 
 use crate::{configuration::Configuration, observation::Observation};
@@ -18,6 +20,8 @@ pub(crate) struct ServerState {
     pub(crate) shared: Option<Shared>,
     /// Store of conversations, if they are kept.
     pub(crate) conversations: Option<Conversations>,
+    /// The grants of the sign-in, if it is on.
+    pub(crate) sign_in: Option<SignInStore>,
 }
 
 // === impl ServerState ===
@@ -47,10 +51,25 @@ impl ServerState {
         tasks: &mut JoinSet<()>,
         keepers: &mut JoinSet<()>,
     ) -> anyhow::Result<Self> {
-        match &configuration.state {
-            Some(state) => Ok(Self::replicated(state, readiness.clone(), observation, tasks).await),
-            None => Self::local(configuration, keepers).await,
+        let state = match &configuration.state {
+            Some(state) => Self::replicated(state, readiness.clone(), observation, tasks).await,
+            None => Self::local(configuration, keepers).await?,
+        };
+        if configuration.auth.oauth.is_none() {
+            return Ok(Self {
+                sign_in: None,
+                ..state
+            });
         }
+        if state.sign_in.is_some() {
+            return Ok(state);
+        }
+        let folder = &configuration.data_folder;
+        let store = SignInStore::open(folder).await.context("http.auth.oauth")?;
+        Ok(Self {
+            sign_in: Some(store),
+            ..state
+        })
     }
 
     async fn replicated(
@@ -97,6 +116,7 @@ impl ServerState {
         tasks.spawn(usage::lease_calls(limits.clone(), shared.clone()));
         Self {
             shared: Some(shared),
+            sign_in: Some(SignInStore::replicated(state.clone())),
             conversations: Some(Conversations::replicated(state)),
         }
     }
@@ -124,6 +144,7 @@ impl ServerState {
         Ok(Self {
             shared: None,
             conversations,
+            sign_in: None,
         })
     }
 }

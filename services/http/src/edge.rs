@@ -18,8 +18,8 @@ use ziggurat_serve::{HttpService, RequestBody};
 use ziggurat_telemetry::Metrics;
 
 use crate::{
-    AdmitLayer, AroundLayer, CorsLayer, except::ExceptLayer, headers, metrics::CountedRefusal,
-    request_id::add_request_id,
+    AdmitLayer, AroundLayer, CorsLayer, Detour, detour::DetourLayer, except::ExceptLayer, headers,
+    metrics::CountedRefusal, request_id::add_request_id,
 };
 
 /// Type of a function that a server does not have, in [`Edge::session`] or [`Edge::call`].
@@ -55,6 +55,8 @@ pub struct Edge<R, F, N, V, C> {
     pub rate_limit: Option<Quota>,
     /// Hosts that the server answers for.
     pub hosts: Hosts,
+    /// Serves paths of its own, past the layers behind.
+    pub detour: Option<Detour>,
     /// Origins of the pages that may use the server.
     pub origins: Option<Origins>,
     /// Tells which pages may read all responses, refusals and faults included, and answers every
@@ -145,6 +147,8 @@ impl<R, F, N, V, C> Edge<R, F, N, V, C> {
             .layer(option_layer(limit))
             // Before anything is read: refuses requests for other hosts and of other pages.
             .layer(hosts.with_render(refusal("host")))
+            // Before origins and tokens: it decides about both.
+            .layer(DetourLayer(self.detour))
             .layer(option_layer(
                 origins.map(|it| it.with_render(refusal("origin"))),
             ))
@@ -214,6 +218,7 @@ mod tests {
             probes: &["/health"],
             rate_limit: Some(request_limit.parse().expect("a quota")),
             hosts: Hosts::loopback(),
+            detour: None,
             origins: Some(Origins::loopback()),
             pages: None,
             preflight: Some(CorsLayer::admitted()),

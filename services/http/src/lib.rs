@@ -36,6 +36,7 @@
 mod admit;
 mod around;
 mod cors;
+mod detour;
 mod document;
 mod edge;
 mod except;
@@ -54,6 +55,7 @@ pub use self::{
     admit::{Admit, AdmitLayer},
     around::{Around, AroundLayer},
     cors::{Cors, CorsLayer},
+    detour::Detour,
     document::Document,
     edge::{Absent, Edge},
     headers::headers,

@@ -4,9 +4,11 @@
 //! the keys, the tables of grants and clients, and the section of a configuration.
 
 mod key_file;
+mod section;
 mod store;
 
 pub use self::{
     key_file::{KeyFile, KeyFileError},
+    section::SignInSection,
     store::{EndedGrants, SignInStore, SweepRules},
 };

@@ -19,7 +19,7 @@ const HOUR: u64 = 3600;
 /// };
 /// assert!(settings.check().is_ok());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The public address, without a slash at its end.
     pub issuer: String,

@@ -145,6 +145,16 @@ impl Claim {
         })
     }
 
+    /// Returns its texts: one, several, or none.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let (one, several) = match self {
+            Self::Text(text) => (Some(&**text), &[][..]),
+            Self::Texts(texts) => (None, &**texts),
+            _ => (None, &[][..]),
+        };
+        one.into_iter().chain(several.iter().map(|text| &**text))
+    }
+
     /// Returns the number of its bytes. An empty text of a list counts too.
     fn size(&self) -> usize {
         match self {

@@ -54,6 +54,12 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "Address to listen on, :port or host:port (default :8080, with -no-auth \
                  127.0.0.1:8080) [ZIGGURAT_HTTP_ADDRESS]",
             ),
+            Flag::text(
+                "public-url",
+                "url",
+                "URL of the server for browsers and for clients of other machines \
+                 [ZIGGURAT_HTTP_PUBLIC_URL]",
+            ),
             Flag::switch("tls", "Serve HTTPS; needs -http [ZIGGURAT_TLS_ENABLED]"),
             Flag::path(
                 "cert",
@@ -82,6 +88,11 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                        machines can reach, write -no-auth=public [ZIGGURAT_AUTH_ENABLED=false, \
                        ZIGGURAT_HTTP_ALLOW_PUBLIC]",
             },
+            Flag::switch(
+                "oauth",
+                "Let people sign in with a browser; needs -http and -public-url, unless it is for \
+                 this machine only [ZIGGURAT_AUTH_OAUTH_ENABLED]",
+            ),
             Flag::path(
                 "token-file",
                 "path",

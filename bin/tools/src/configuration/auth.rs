@@ -3,7 +3,10 @@
 use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
 use ziggurat_runtime::{Places, config::Section};
+use ziggurat_sign_in_state::SignInSection;
 use ziggurat_tokens::issuer::TrustedIssuer;
+
+use crate::configuration::Http;
 
 /// Path of what tokens of an issuer are for.
 const PATH: &str = "/mcp";
@@ -35,6 +38,8 @@ pub(crate) struct Auth {
     pub(crate) issuer: Option<TrustedIssuer>,
     /// Databases that tokens of the issuer give access to; empty for all.
     pub(crate) issuer_databases: Vec<String>,
+    /// Sign-in of people with their browsers, if it is on.
+    pub(crate) oauth: Option<SignInSection>,
 }
 
 /// Returns whether clients need a token.
@@ -74,6 +79,8 @@ pub(super) fn read(file: &Section<'_>, is_enabled: bool, places: &Places) -> Aut
         1..=72,
     );
     let issuer = file.section("issuer");
+    let oauth = file.section("oauth");
+    let oauth_enabled = oauth.key("enabled").var("ZIGGURAT_AUTH_OAUTH_ENABLED");
     Auth {
         is_enabled,
         token_file: path(
@@ -94,6 +101,49 @@ pub(super) fn read(file: &Section<'_>, is_enabled: bool, places: &Places) -> Aut
         min_password_length: length.map_or(12, |length| usize::try_from(length).unwrap_or(72)),
         issuer: TrustedIssuer::read(&issuer, PATH),
         issuer_databases: issuer.key("databases").texts().unwrap_or_default(),
+        oauth: SignInSection::read(&oauth, &oauth_enabled.flag("oauth")),
+    }
+}
+
+// === impl Auth ===
+
+impl Auth {
+    /// Returns whether no client could authenticate without API tokens.
+    pub(crate) fn needs_tokens(&self) -> bool {
+        self.is_enabled && self.issuer.is_none() && self.oauth.is_none()
+    }
+
+    /// Checks what the sign-in needs of the other settings. A client that starts the server as a child
+    /// process has no sign-in.
+    pub(super) fn check_sign_in(&mut self, file: &Section<'_>, http: Option<&Http>, is_child: bool) {
+        if self.oauth.is_none() {
+            return;
+        }
+        let root = "http.auth.oauth";
+        let problem = match http {
+            _ if is_child => None,
+            None => Some("needs http.enabled"),
+            _ if !self.is_enabled => Some("needs http.auth.enabled"),
+            Some(http) if http.public_url.is_none() && !http.address.is_loopback() => {
+                Some("needs http.public_url")
+            }
+            Some(http) if !http.is_public_url_safe() => {
+                file.complain(format!(
+                    "{root}: http.public_url must be https, or http on a loopback host"
+                ));
+                None
+            }
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            file.complain(format!("{root} {problem}"));
+        }
+        if self.issuer.is_some() && !is_child {
+            file.complain(format!("{root} and http.auth.issuer exclude each other"));
+        }
+        if is_child {
+            self.oauth = None;
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! HTTP settings.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ziggurat_console::PublicUrl;
 use ziggurat_http::TlsFiles;
@@ -70,7 +70,8 @@ pub(super) fn read(
         return None;
     }
     let console = file.key("console").var("ZIGGURAT_HTTP_CONSOLE");
-    let public_url = file.key("public_url").parsed(str::parse);
+    let public_url = file.key("public_url").var("ZIGGURAT_HTTP_PUBLIC_URL");
+    let public_url = public_url.flag("public-url").parsed(str::parse);
     let (origins, hosts) = (file.key("allowed_origins"), file.key("allowed_hosts"));
     let is_local = !has_auth && !allow_public;
     let address = match address {
@@ -126,6 +127,25 @@ fn tls(file: &Section<'_>) -> Option<TlsFiles> {
 // === impl Http ===
 
 impl Http {
+    /// Returns the public address for a server that listens on this address, without a slash at its
+    /// end.
+    pub(crate) fn issuer(&self, address: SocketAddr) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        match &self.public_url {
+            Some(url) => url.origin(),
+            None => format!("{scheme}://localhost:{}", address.port()),
+        }
+    }
+
+    /// Returns whether passwords are safe on the way to the public URL: it is https, or on this machine.
+    pub(crate) fn is_public_url_safe(&self) -> bool {
+        let is_safe = |url: &PublicUrl| {
+            let is_here = matches!(url.host(), "localhost" | "127.0.0.1" | "[::1]");
+            is_here || url.origin().starts_with("https://")
+        };
+        self.public_url.as_ref().is_none_or(is_safe)
+    }
+
     /// Returns the origins of pages that may use the server, including the origin of its public
     /// URL.
     pub(crate) fn origins(&self) -> Result<Origins, InvalidOrigin> {

@@ -84,7 +84,7 @@ impl Configuration {
             let chain = chain.as_deref();
             missing.extend(chain.and_then(|chain| missing_file(chain, StartError::Chain)));
         }
-        if self.auth.is_enabled && self.auth.issuer.is_none() {
+        if self.auth.needs_tokens() {
             missing.extend(missing_file(&self.auth.token_file, StartError::Tokens));
         }
         missing

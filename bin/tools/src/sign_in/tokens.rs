@@ -1,0 +1,228 @@
+//! The access tokens of this server's own sign-in.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use tracing::warn;
+use ziggurat_accounts::Accounts;
+use ziggurat_databases::Databases;
+use ziggurat_layers::{
+    access_token::{AccessToken, AccessTokens, Algorithm, InvalidRules, Rules},
+    bearer::{Denied, TokenHash, Verify},
+};
+use ziggurat_mcp_auth::GrantId;
+use ziggurat_sign_in_state::{EndedGrants, SignInSection, SignInStore};
+use ziggurat_tokens::{
+    Grant, Identity,
+    issuer::{Issuer, OpenSessions, SessionGuard},
+};
+
+use crate::sign_in::OwnSignIn;
+
+/// Verifies signed tokens: of this server's own sign-in, or of an external issuer.
+#[derive(Clone, Debug)]
+pub(crate) enum SignedTokens {
+    /// Of this server's own sign-in.
+    Own(OwnTokens),
+    /// Of an external issuer.
+    External(Issuer),
+}
+
+/// Future of the check of a signed token.
+pub(crate) enum SignedTokensFuture {
+    Own(OwnTokensFuture),
+    External(<Issuer as Verify>::Future),
+}
+
+/// Verifies the tokens of this server's own sign-in: their person has an account, and their grant
+/// has not ended.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnTokens {
+    tokens: Tokens,
+    holders: Holders,
+}
+
+type Tokens = AccessTokens<OwnSignIn, Arc<KnownToken>>;
+
+/// The facts that a token is compared with at each request.
+#[derive(Clone, Debug)]
+struct Holders {
+    accounts: Accounts,
+    ended: Arc<EndedGrants>,
+}
+
+/// A token with a valid signature.
+#[derive(Debug)]
+struct KnownToken {
+    /// The name of the user.
+    subject: String,
+    /// The moment at which it was made.
+    made_at: i64,
+    grant: GrantId,
+    /// Narrows the rights of the user, if the token does.
+    narrowed: Option<Arc<Grant>>,
+    session: TokenHash,
+    _guard: Arc<SessionGuard>,
+}
+
+/// Future of the check of a token of this server's own sign-in with an unknown key.
+pub(crate) struct OwnTokensFuture {
+    verification: <Tokens as Verify>::Future,
+    holders: Holders,
+}
+
+// === impl OwnTokens ===
+
+impl OwnTokens {
+    pub(super) fn new(
+        section: &SignInSection,
+        issuer: &str,
+        service: &OwnSignIn,
+        accounts: &Accounts,
+        store: &SignInStore,
+        databases: &Databases,
+    ) -> Result<Self, InvalidRules> {
+        let rules = Rules::new(issuer, [format!("{issuer}/mcp")])?
+            .with_scopes(["mcp"])
+            .with_algorithms([Algorithm::EdDsa]);
+        let databases = databases.clone();
+        let sessions = OpenSessions::new(move |session| databases.forget(session));
+        let write_scope = section.write_scope().to_owned();
+        let tokens = AccessTokens::new(rules, service.clone()).with_identity(move |token| {
+            let known = KnownToken::read(token, &write_scope, &sessions);
+            known.map(Arc::new).ok_or(Denied::Invalid)
+        });
+        let holders = Holders {
+            accounts: accounts.clone(),
+            ended: store.ended(),
+        };
+        Ok(Self { tokens, holders })
+    }
+
+    /// Reads the keys from the sign-in.
+    pub(super) async fn read_keys(&self) {
+        if let Err(error) = self.tokens.fetch_once().await {
+            let error: &dyn std::error::Error = &error;
+            warn!(error, "the keys of the sign-in cannot be read");
+        }
+    }
+
+    /// Keeps the keys up to date. Never ends; drop the future to stop.
+    pub(super) async fn run(self) {
+        self.tokens.run().await;
+    }
+}
+
+impl Verify for OwnTokens {
+    type Identity = Identity;
+    type Future = OwnTokensFuture;
+
+    fn verify(&self, token: &str) -> OwnTokensFuture {
+        OwnTokensFuture {
+            verification: self.tokens.verify(token),
+            holders: self.holders.clone(),
+        }
+    }
+
+    fn verify_now(&self, token: &str) -> Option<Result<Identity, Denied>> {
+        let verdict = self.tokens.verify_now(token)?;
+        Some(verdict.and_then(|known| self.holders.identity(&known)))
+    }
+}
+
+// === impl OwnTokensFuture ===
+
+impl Future for OwnTokensFuture {
+    type Output = Result<Identity, Denied>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let verdict = ready!(Pin::new(&mut self.verification).poll(cx));
+        Poll::Ready(verdict.and_then(|known| self.holders.identity(&known)))
+    }
+}
+
+// === impl Holders ===
+
+impl Holders {
+    /// Returns the user of a token, who may have lost the account or the grant since it was made.
+    fn identity(&self, known: &KnownToken) -> Result<Identity, Denied> {
+        if self.ended.contains(known.grant) {
+            return Err(Denied::Invalid);
+        }
+        let accounts = &self.accounts;
+        let holder = accounts.holder_of_grant(known.session, &known.subject, known.made_at);
+        let identity = holder.ok_or(Denied::Invalid)?;
+        Ok(match &known.narrowed {
+            Some(grant) => identity.with_grant(Arc::clone(grant)),
+            None => identity,
+        })
+    }
+}
+
+// === impl KnownToken ===
+
+impl KnownToken {
+    /// Reads a token of a person: a token without a grant is not of a person.
+    fn read(token: &AccessToken, write_scope: &str, sessions: &OpenSessions) -> Option<Self> {
+        let id = BASE64_URL_SAFE_NO_PAD.decode(token.grant_id()?).ok()?;
+        let grant = id.try_into().ok()?;
+        // A grant is one caller, with its own connections and selected database.
+        let session = TokenHash::of(&format!("grant\0{}", token.grant_id()?));
+        // Without a scope for writes no token may write.
+        let databases = || Grant::of(token, "").and_then(|grant| grant.databases);
+        let narrowed = if write_scope.is_empty() {
+            Some(Grant {
+                databases: databases(),
+                may_write: false,
+            })
+        } else {
+            Grant::of(token, write_scope)
+        };
+        Some(Self {
+            subject: token.subject().to_owned(),
+            made_at: token.claim("iat")?.parse().ok()?,
+            grant,
+            narrowed: narrowed.map(Arc::new),
+            session,
+            _guard: sessions.open(session),
+        })
+    }
+}
+
+// === impl SignedTokens ===
+
+impl Verify for SignedTokens {
+    type Identity = Identity;
+    type Future = SignedTokensFuture;
+
+    fn verify(&self, token: &str) -> SignedTokensFuture {
+        match self {
+            Self::Own(tokens) => SignedTokensFuture::Own(tokens.verify(token)),
+            Self::External(issuer) => SignedTokensFuture::External(issuer.verify(token)),
+        }
+    }
+
+    fn verify_now(&self, token: &str) -> Option<Result<Identity, Denied>> {
+        match self {
+            Self::Own(tokens) => tokens.verify_now(token),
+            Self::External(issuer) => issuer.verify_now(token),
+        }
+    }
+}
+
+// === impl SignedTokensFuture ===
+
+impl Future for SignedTokensFuture {
+    type Output = Result<Identity, Denied>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Own(verdict) => Pin::new(verdict).poll(cx),
+            Self::External(verdict) => Pin::new(verdict).poll(cx),
+        }
+    }
+}

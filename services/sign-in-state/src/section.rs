@@ -1,0 +1,212 @@
+//! The section of a configuration for the sign-in.
+
+use std::time::Duration;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use ziggurat_mcp_auth::{ManualClient, Page, Registration, Resource, Settings};
+use ziggurat_runtime::{
+    config::{Section, Value},
+    file,
+};
+
+/// Seconds of an hour.
+const HOUR: u64 = 3600;
+
+/// Longest file with the secret of a client.
+const MAX_SECRET: u64 = 4096;
+
+/// The settings of a sign-in, without its address and its resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignInSection {
+    settings: Settings,
+}
+
+// === impl SignInSection ===
+
+impl SignInSection {
+    /// Reads the section; returns `None` if the sign-in is off. `enabled` is the key that switches it
+    /// on, with the flag of the program.
+    ///
+    /// ```
+    /// use ziggurat_runtime::{ConfigSources, config::Input, flags::Flags};
+    /// use ziggurat_sign_in_state::SignInSection;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("server.yaml");
+    /// std::fs::write(&path, "oauth: {enabled: true, access_lifetime: 1h}")?;
+    /// let (sources, flags) = (ConfigSources::default(), Flags::default());
+    /// let loaded = Input::new(&sources, &flags).load(Some(&path), |file| {
+    ///     let section = file.section("oauth");
+    ///     SignInSection::read(&section, &section.key("enabled"))
+    /// })?;
+    /// let sign_in = loaded.value.expect("on");
+    /// assert_eq!(sign_in.access_lifetime().as_secs(), 3600);
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn read(file: &Section<'_>, enabled: &Value<'_>) -> Option<Self> {
+        let usual = Settings::default();
+        let is_enabled = enabled.boolean().unwrap_or(false);
+        let time = |name: &str, usual: Duration, least: u64, most: u64, bounds: &str| {
+            let key = file.key(name);
+            let time = key.time().unwrap_or(usual);
+            let is_within = (least..=most).contains(&time.as_secs());
+            key.check(is_within, &format!("must be {bounds}"));
+            time
+        };
+        let year = 366 * 24 * HOUR;
+        let session = "1m to 8784h";
+        let write_scope = file.key("write_scope");
+        let remember_consent = file.key("remember_consent").boolean();
+        let settings = Settings {
+            access_lifetime: time(
+                "access_lifetime",
+                usual.access_lifetime,
+                300,
+                24 * HOUR,
+                "5m to 24h",
+            ),
+            refresh_idle: time("refresh_idle", usual.refresh_idle, 0, year, "0 to 8784h"),
+            refresh_lifetime: time(
+                "refresh_lifetime",
+                usual.refresh_lifetime,
+                300,
+                2 * year,
+                "5m to 17568h",
+            ),
+            refresh_grace: time("refresh_grace", usual.refresh_grace, 0, HOUR, "0 to 1h"),
+            session_idle: time("session_idle", usual.session_idle, 60, year, session),
+            session_lifetime: time(
+                "session_lifetime",
+                usual.session_lifetime,
+                60,
+                year,
+                session,
+            ),
+            remember_consent: remember_consent.unwrap_or(usual.remember_consent),
+            write_scope: scope(&write_scope).unwrap_or(usual.write_scope),
+            registration: registration(&file.section("registration")),
+            clients: clients(&file.key("clients")),
+            page: page(&file.section("page")),
+            ..Settings::default()
+        };
+        is_enabled.then_some(Self { settings })
+    }
+
+    /// Returns the settings for a sign-in at this address, without a slash at its end.
+    #[must_use]
+    pub fn settings(&self, issuer: &str, resources: Vec<Resource>) -> Settings {
+        Settings {
+            issuer: issuer.to_owned(),
+            resources,
+            ..self.settings.clone()
+        }
+    }
+
+    /// Returns the lifetime of access tokens.
+    #[must_use]
+    pub fn access_lifetime(&self) -> Duration {
+        self.settings.access_lifetime
+    }
+
+    /// Returns the time after which an unused grant has ended. A grant without refresh tokens ends with
+    /// its access token.
+    #[must_use]
+    pub fn idle(&self) -> Duration {
+        if self.settings.refresh_idle.is_zero() {
+            self.settings.access_lifetime
+        } else {
+            self.settings.refresh_idle
+        }
+    }
+
+    /// Returns the name of the installation, if it has one.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        let title = &*self.settings.page.title;
+        (!title.is_empty()).then_some(title)
+    }
+
+    /// Returns the scope that allows changes; empty if there is none.
+    #[must_use]
+    pub fn write_scope(&self) -> &str {
+        &self.settings.write_scope
+    }
+}
+
+fn registration(file: &Section<'_>) -> Registration {
+    let usual = Registration::default();
+    let dynamic = file.key("dynamic").boolean();
+    Registration {
+        dynamic: dynamic.unwrap_or(usual.dynamic),
+        redirect_hosts: file.key("redirect_hosts").texts().unwrap_or_default(),
+        schemes: file.key("schemes").texts().unwrap_or(usual.schemes),
+    }
+}
+
+fn clients(list: &Value<'_>) -> Vec<ManualClient> {
+    let entries = list.list().unwrap_or_default();
+    let clients = entries
+        .into_iter()
+        .map(|entry| client(&entry.into_section()));
+    clients.collect()
+}
+
+fn client(file: &Section<'_>) -> ManualClient {
+    let (id, name) = (file.key("id"), file.key("name"));
+    let id_text = id.required(id.text());
+    id.check(
+        !id_text.contains("://") && !id_text.starts_with("dcr_") && !id_text.starts_with("dcs_"),
+        "must not look like the id of a client that registered itself or has a document",
+    );
+    let redirect_uris = file.key("redirect_uris");
+    let redirects = redirect_uris.texts().unwrap_or_default();
+    redirect_uris.check(!redirects.is_empty(), "must name an address to return to");
+    ManualClient {
+        name: name.text().unwrap_or_else(|| id_text.clone()),
+        id: id_text,
+        redirect_uris: redirects,
+        secret_hash: secret_hash(&file.key("secret_file")),
+        skip_consent: file.key("skip_consent").boolean().unwrap_or(false),
+    }
+}
+
+/// Reads the file with the secret of a client, and returns its digest.
+fn secret_hash(key: &Value<'_>) -> Option<[u8; 32]> {
+    let path = key.path()?;
+    let text = match file::text(&path, MAX_SECRET) {
+        Ok(text) => text,
+        Err(error) => {
+            key.problem(format!("{}: {error}", path.display()));
+            return None;
+        }
+    };
+    let secret = text.trim();
+    key.check(!secret.is_empty(), "the file has no secret");
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest(&SHA256, secret.as_bytes()).as_ref());
+    Some(hash)
+}
+
+fn page(file: &Section<'_>) -> Page {
+    let text = |name: &str| file.key(name).text().unwrap_or_default();
+    let help_url = file.key("help_url");
+    let page = Page {
+        title: text("title"),
+        notice: text("notice"),
+        help_url: help_url.text().unwrap_or_default(),
+    };
+    let is_web = page.help_url.is_empty()
+        || page.help_url.starts_with("https://")
+        || page.help_url.starts_with("http://");
+    help_url.check(is_web, "must be the address of a page");
+    page
+}
+
+/// Reads the scope for changes; an empty text is no scope.
+fn scope(key: &Value<'_>) -> Option<String> {
+    let text = key.written()?;
+    let is_usual = |byte: u8| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~');
+    key.check(text.bytes().all(is_usual), "must be a word without quotes");
+    Some(text)
+}
