@@ -18,18 +18,24 @@ const LONGEST_STATE: usize = 2048;
 /// Letters of a challenge: SHA-256 in base64url.
 const CHALLENGE: usize = 43;
 
-/// Wishes of a client, as the request has them.
+/// The access that a client asks for.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub(crate) struct Wish {
+    pub(crate) client: String,
+    pub(crate) resource: String,
+    pub(crate) alias: Option<String>,
+    pub(crate) scope: Vec<String>,
+}
+
+/// The request of a client that a browser brings.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Asked {
-    pub(crate) client: String,
+    pub(crate) wish: Wish,
     /// The address to return to.
     pub(crate) redirect: String,
     /// Says that the request has the address; then the exchange of the code has it, too.
     pub(crate) has_redirect: bool,
     pub(crate) challenge: String,
-    pub(crate) resource: String,
-    pub(crate) alias: Option<String>,
-    pub(crate) scope: Vec<String>,
     pub(crate) state: Option<String>,
     pub(crate) prompt: Option<String>,
 }
@@ -75,15 +81,12 @@ pub(crate) fn check(form: &Form, client: &Client, settings: &Settings) -> Result
     };
     form_of_answer(form).map_err(told)?;
     let challenge = challenge(form).map_err(told)?;
-    let (resource, alias) = resource(form, settings).map_err(told)?;
+    let wish = Wish::read(form, client, settings).map_err(told)?;
     other(form).map_err(told)?;
     Ok(Asked {
-        client: client.id.clone(),
+        wish,
         has_redirect: asked.is_some(),
         challenge,
-        resource,
-        alias,
-        scope: scope(form.get("scope").unwrap_or_default(), settings),
         state: state.clone(),
         prompt: form.get("prompt").map(str::to_owned),
         redirect,
@@ -95,7 +98,8 @@ pub(crate) fn is_direct(client: &Client, redirect: &str) -> bool {
     client.is_manual || redirect::loopback_host(redirect).is_some()
 }
 
-type Problem = (&'static str, &'static str);
+/// A code of an error, and its text.
+pub(crate) type Problem = (&'static str, &'static str);
 
 fn form_of_answer(form: &Form) -> Result<(), Problem> {
     if form.given("request").is_some() {
@@ -174,14 +178,29 @@ fn scope(text: &str, settings: &Settings) -> Vec<String> {
     words
 }
 
-// === impl Asked ===
+// === impl Wish ===
 
-impl Asked {
+impl Wish {
+    /// Reads the resource and the scope of a request.
+    pub(crate) fn read(form: &Form, client: &Client, settings: &Settings) -> Result<Self, Problem> {
+        let (resource, alias) = resource(form, settings)?;
+        Ok(Self {
+            client: client.id.clone(),
+            resource,
+            alias,
+            scope: scope(form.get("scope").unwrap_or_default(), settings),
+        })
+    }
+
     /// Returns whether the client asks for changes.
     pub(crate) fn wants_to_write(&self, settings: &Settings) -> bool {
         !settings.write_scope.is_empty() && self.scope.contains(&settings.write_scope)
     }
+}
 
+// === impl Asked ===
+
+impl Asked {
     /// Returns whether the request has a word in its `prompt`.
     pub(crate) fn prompts(&self, word: &str) -> bool {
         let mut words = self

@@ -2,6 +2,7 @@
 
 mod account;
 mod consent;
+mod device;
 mod login;
 mod request;
 
@@ -106,6 +107,19 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     /// Answers a form of the page of the account.
     pub(crate) async fn change_account(&self, read: &Read) -> Answer {
         self.account_changed(read)
+            .await
+            .unwrap_or_else(|it| self.failed(&it))
+    }
+
+    /// Shows the form for the code of a device.
+    pub(crate) fn device(&self, read: &Read) -> Answer {
+        self.device_asked(read)
+            .unwrap_or_else(|it| self.failed(&it))
+    }
+
+    /// Answers the form with the code of a device.
+    pub(crate) async fn choose_device(&self, read: &Read) -> Answer {
+        self.device_chosen(read)
             .await
             .unwrap_or_else(|it| self.failed(&it))
     }

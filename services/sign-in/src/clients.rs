@@ -2,6 +2,7 @@
 
 pub(crate) mod redirect;
 pub(crate) mod registration;
+pub(crate) mod user_code;
 
 use serde_json::json;
 

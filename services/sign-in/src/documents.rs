@@ -16,6 +16,9 @@ pub(crate) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 /// Path of the published keys.
 pub(crate) const KEYS: &str = "/.well-known/jwks.json";
 
+/// The grant type of devices (RFC 8628).
+pub(crate) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
 /// Ways in which clients prove themselves at the token endpoint.
 const METHODS: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
 
@@ -41,6 +44,13 @@ pub(crate) fn server(settings: &Settings) -> Value {
         "client_id_metadata_document_supported": false,
         "authorization_response_iss_parameter_supported": true,
     });
+    if !settings.device_clients.is_empty() {
+        let endpoint = address("/oauth/device_authorization");
+        document["device_authorization_endpoint"] = endpoint.into();
+        if let Some(grants) = document["grant_types_supported"].as_array_mut() {
+            grants.push(DEVICE_CODE.into());
+        }
+    }
     if settings.registration.dynamic {
         document["registration_endpoint"] = address("/oauth/register").into();
     }

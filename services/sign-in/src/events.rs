@@ -63,6 +63,10 @@ pub enum EventKind {
     TokenRefreshed,
     /// An old refresh token was used again.
     RefreshReused,
+    /// A person allowed a device something.
+    DeviceApproved,
+    /// A person allowed a device nothing.
+    DeviceDenied,
     /// A grant ended.
     GrantEnded,
 }
@@ -145,6 +149,8 @@ impl EventKind {
             Self::TokenIssued => "token.issued",
             Self::TokenRefreshed => "token.refreshed",
             Self::RefreshReused => "refresh.reused",
+            Self::DeviceApproved => "device.approved",
+            Self::DeviceDenied => "device.denied",
             Self::GrantEnded => "grant.ended",
         }
     }

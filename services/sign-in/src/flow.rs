@@ -7,7 +7,7 @@ use http::{HeaderMap, header::COOKIE};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    authorize::Asked,
+    authorize::{Asked, Wish},
     clients::redirect,
     keys::{KeyError, Seal, digest, random},
     settings::Settings,
@@ -25,6 +25,10 @@ const USE: &str = "flow";
 pub(crate) enum Goal {
     /// A client asks for tokens.
     Client(Box<Asked>),
+    /// A device asks for tokens; the digest is of its device code.
+    Device(Wish, Digest),
+    /// A device waits for a person who types its code.
+    UserCode,
     /// The page of the account.
     Account,
 }
@@ -63,12 +67,18 @@ impl Flow {
         })
     }
 
-    /// Returns the request of a client that a person came for.
-    pub(crate) fn asked(&self) -> Option<&Asked> {
+    /// Returns the access that a person is asked for.
+    pub(crate) fn wish(&self) -> Option<&Wish> {
         match &self.goal {
-            Goal::Client(asked) => Some(asked),
-            Goal::Account => None,
+            Goal::Client(asked) => Some(&asked.wish),
+            Goal::Device(wish, _) => Some(wish),
+            Goal::UserCode | Goal::Account => None,
         }
+    }
+
+    /// Goes on to another goal in the same browser.
+    pub(crate) fn with_goal(self, goal: Goal) -> Self {
+        Self { goal, ..self }
     }
 
     /// Binds the flow to a session, for the page after the sign-in.

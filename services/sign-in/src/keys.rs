@@ -224,6 +224,22 @@ pub(crate) fn secret(prefix: &str) -> Result<String, KeyError> {
     Ok(format!("{prefix}{}", BASE64_URL_SAFE_NO_PAD.encode(bytes)))
 }
 
+/// Returns random letters of an alphabet.
+pub(crate) fn letters<const N: usize>(alphabet: &[u8]) -> Result<[u8; N], KeyError> {
+    let mut letters = [0; N];
+    // The largest multiple of the size that a byte holds: a remainder above it is no even choice.
+    let even = 256 - 256 % alphabet.len();
+    let mut place = 0;
+    while place < N {
+        let [byte] = random()?;
+        if usize::from(byte) < even {
+            letters[place] = alphabet[usize::from(byte) % alphabet.len()];
+            place += 1;
+        }
+    }
+    Ok(letters)
+}
+
 /// Returns the SHA-256 of bytes.
 pub(crate) fn digest(bytes: &[u8]) -> [u8; 32] {
     let mut hash = [0; 32];

@@ -91,7 +91,7 @@ pub use self::{
     service::SignIn,
     settings::{ManualClient, Page, Registration, Resource, Settings, SettingsError},
     store::{
-        Code, Consent, Digest, GivenConsent, Grant, GrantId, Rotated, Rotation, Seconds, Session,
-        Store, UsedCode, Why, memory::MemoryStore,
+        Code, Consent, Device, Digest, GivenConsent, Grant, GrantId, Polled, Rotated, Rotation,
+        Seconds, Session, Store, UsedCode, Why, memory::MemoryStore,
     },
 };

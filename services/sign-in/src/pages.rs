@@ -1,6 +1,7 @@
 //! The pages: HTML without scripts, images or addresses of others.
 
 pub(crate) mod account;
+pub(crate) mod device;
 
 use std::{fmt::Write as _, sync::LazyLock};
 
@@ -17,7 +18,7 @@ use ziggurat_text::hidden::{self, Piece};
 
 use crate::{
     answer::{Answer, with_header},
-    authorize::{Asked, Told},
+    authorize::{Told, Wish},
     clients::{Client, redirect},
     keys::digest,
     people::Person,
@@ -53,7 +54,9 @@ pub(crate) struct Page<'a> {
 /// Contents of the consent page.
 pub(crate) struct Consent<'a> {
     pub(crate) client: &'a Client,
-    pub(crate) asked: &'a Asked,
+    pub(crate) wish: &'a Wish,
+    /// The address to return to; a device has none.
+    pub(crate) redirect: Option<&'a str>,
     pub(crate) person: &'a Person,
     pub(crate) resource: &'a Resource,
     pub(crate) flow: &'a str,
@@ -174,7 +177,8 @@ pub(crate) fn login(
 pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
     let Consent {
         client,
-        asked,
+        wish,
+        redirect,
         person,
         resource,
         flow,
@@ -191,14 +195,14 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
          <form method=\"post\" action=\"{}\">\
          <input type=\"hidden\" name=\"flow\" value=\"{flow}\">",
         escape(&resource.title),
-        destination(&asked.redirect),
+        destination(*redirect),
         escape(&person.name),
         alert(*problem),
         escape(&settings.address("/oauth/consent")),
     );
     body += &databases(person, before.as_deref());
     if !settings.write_scope.is_empty() && person.databases.iter().any(|it| it.is_writable) {
-        let asks = if asked.wants_to_write(settings) {
+        let asks = if wish.wants_to_write(settings) {
             format!(" {name} asks for this.")
         } else {
             String::new()
@@ -294,7 +298,10 @@ fn databases(person: &Person, before: Option<&[String]>) -> String {
 }
 
 /// Returns where a browser goes after the consent, as HTML.
-fn destination(address: &str) -> String {
+fn destination(address: Option<&str>) -> String {
+    let Some(address) = address else {
+        return "a device. Only go on if you started this on a device in front of you.".to_owned();
+    };
     if let Some(host) = redirect::shown_host(address) {
         return escape(host);
     }

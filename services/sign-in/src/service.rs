@@ -83,6 +83,8 @@ enum Endpoint {
     Consent,
     Logout,
     Account,
+    DeviceAuthorization,
+    Device,
 }
 
 // === impl Endpoint ===
@@ -102,6 +104,8 @@ impl Endpoint {
             "/oauth/consent" => Self::Consent,
             "/oauth/logout" => Self::Logout,
             "/oauth/account" => Self::Account,
+            "/oauth/device_authorization" => Self::DeviceAuthorization,
+            "/oauth/device" => Self::Device,
             path => {
                 let rest = path.strip_prefix(documents::RESOURCE)?;
                 let is_path = rest.is_empty() || rest.starts_with('/');
@@ -114,7 +118,12 @@ impl Endpoint {
     fn is_machine(self) -> bool {
         !matches!(
             self,
-            Self::Authorize | Self::Login | Self::Consent | Self::Logout | Self::Account
+            Self::Authorize
+                | Self::Login
+                | Self::Consent
+                | Self::Logout
+                | Self::Account
+                | Self::Device
         )
     }
 
@@ -125,7 +134,7 @@ impl Endpoint {
             | Self::ResourceDocument
             | Self::Keys
             | Self::Authorize => &[Method::GET, Method::HEAD],
-            Self::Account => &[Method::GET, Method::HEAD, Method::POST],
+            Self::Account | Self::Device => &[Method::GET, Method::HEAD, Method::POST],
             _ => &[Method::POST],
         }
     }
@@ -241,6 +250,10 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let Some(endpoint) = Endpoint::of(parts.uri.path()) else {
             return empty(StatusCode::NOT_FOUND);
         };
+        let is_for_devices = matches!(endpoint, Endpoint::DeviceAuthorization | Endpoint::Device);
+        if is_for_devices && self.settings.device_clients.is_empty() {
+            return empty(StatusCode::NOT_FOUND);
+        }
         let methods = endpoint.methods();
         if endpoint.is_machine() && parts.method == Method::OPTIONS {
             return preflight(methods);
@@ -275,6 +288,11 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 self.change_account(&read).await
             }
             Endpoint::Account => self.account(&read).await,
+            Endpoint::DeviceAuthorization => self.device_authorization(&read).await,
+            Endpoint::Device if read.parts.method == Method::POST => {
+                self.choose_device(&read).await
+            }
+            Endpoint::Device => self.device(&read),
         }
     }
 

@@ -46,6 +46,8 @@ pub struct Settings {
     pub registration: Registration,
     /// Clients that the administrator registered.
     pub clients: Vec<ManualClient>,
+    /// Ids of clients on devices without a browser (RFC 8628). Without any there is no such flow.
+    pub device_clients: Vec<String>,
     /// Texts on every page.
     pub page: Page,
     /// The beginning of the names of cookies.
@@ -125,6 +127,7 @@ impl Default for Settings {
             write_scope: "mcp:write".to_owned(),
             registration: Registration::default(),
             clients: Vec::new(),
+            device_clients: Vec::new(),
             page: Page::default(),
             cookie_prefix: "ziggurat".to_owned(),
         }

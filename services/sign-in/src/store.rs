@@ -68,6 +68,53 @@ pub trait Store: Send + Sync + 'static {
         now: Seconds,
     ) -> impl Future<Output = Result<Option<Grant>, Unavailable>> + Send;
 
+    /// Adds a device that waits for a person. Returns false if there are 10,000, or another one that
+    /// has not expired has the same code for people.
+    fn add_device(
+        &self,
+        device: Device,
+        now: Seconds,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Returns the device with this code for people, if it still waits and has not expired.
+    fn device(
+        &self,
+        user_code: Digest,
+        now: Seconds,
+    ) -> impl Future<Output = Result<Option<Device>, Unavailable>> + Send;
+
+    /// Adds a grant for a device that still waits and has not expired, by one conditional update. The
+    /// oldest grants of the person end if there are too many.
+    ///
+    /// Returns whether it did. A consent that did it within a minute before counts again, without
+    /// another grant.
+    fn approve_device(
+        &self,
+        hash: Digest,
+        grant: Grant,
+        consent: Consent,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Denies a device that still waits. Returns whether it did.
+    fn deny_device(
+        &self,
+        hash: Digest,
+        now: Seconds,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Answers a device of this client that asks for its tokens.
+    ///
+    /// One that waits may ask again after its interval, at first five seconds. Earlier the answer is
+    /// [`Polled::TooSoon`], and the interval grows by five seconds. Both set the moment of its last
+    /// question, from which the interval counts. Its grant is given once, by one conditional update;
+    /// the second time the grant ends.
+    fn poll_device(
+        &self,
+        hash: Digest,
+        client: &str,
+        now: Seconds,
+    ) -> impl Future<Output = Result<Polled, Unavailable>> + Send;
+
     /// Returns the grants of a person that have not ended, the last used first.
     fn grants(
         &self,
@@ -217,6 +264,44 @@ pub enum UsedCode {
     /// It was used before: its grant has ended now.
     Again(GrantId),
     /// It is unknown or expired, or its grant has ended.
+    Unknown,
+}
+
+/// A device without a browser that asks for tokens (RFC 8628).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Digest of its device code.
+    pub hash: Digest,
+    /// Digest of the code that a person types.
+    pub user_code: Digest,
+    /// The id of the client.
+    pub client: String,
+    /// The resource it asks for.
+    pub resource: String,
+    /// The other address of the resource that it asked for.
+    pub alias: Option<String>,
+    /// The scope it asks for, words between blanks.
+    pub scope: String,
+    /// The moment at which it expires.
+    pub ends_at: Seconds,
+}
+
+/// Answers to a device that asks for its tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Polled {
+    /// No person has decided yet.
+    Waits,
+    /// No person has decided yet, and it asks too often.
+    TooSoon,
+    /// A person denied.
+    Denied,
+    /// It expired before a person decided.
+    Expired,
+    /// A person allowed this, and it is given now.
+    Good(Box<Grant>),
+    /// Its grant was given before, and has ended now.
+    Again(GrantId),
+    /// It is unknown or of another client, or its grant has ended.
     Unknown,
 }
 

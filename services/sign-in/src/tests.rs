@@ -3,6 +3,7 @@
 mod account;
 mod attacks;
 mod consents;
+mod devices;
 mod events;
 mod flow;
 mod limits;

@@ -1,6 +1,7 @@
 //! The endpoints of programs: tokens, registration and revocation.
 
 mod access;
+mod device;
 mod proof;
 mod refresh;
 
@@ -11,7 +12,7 @@ use crate::{
     answer::{Answer, OAuthError, empty, json_answer, with_header},
     browser::challenge_of,
     clients::{Client, registration},
-    documents,
+    documents::{self, DEVICE_CODE},
     events::{Event, EventKind},
     form::Form,
     keys::{KeyError, Keys, digest},
@@ -103,15 +104,20 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         self.may_prove(read)?;
         let form = form(read)?;
         let grant_type = form.get("grant_type").unwrap_or_default();
-        if !matches!(grant_type, "authorization_code" | "refresh_token") {
-            let problem = "grant_type must be authorization_code or refresh_token";
+        let is_known = match grant_type {
+            "authorization_code" | "refresh_token" => true,
+            DEVICE_CODE => !self.settings.device_clients.is_empty(),
+            _ => false,
+        };
+        if !is_known {
+            let problem = "grant_type is not one of this server";
             return Err(OAuthError::new("unsupported_grant_type", problem));
         }
         let client = self.proved(read, &form).await?;
-        if grant_type == "authorization_code" {
-            self.by_code(read, &form, &client).await
-        } else {
-            self.by_refresh_token(read, &form, &client).await
+        match grant_type {
+            "authorization_code" => self.by_code(read, &form, &client).await,
+            "refresh_token" => self.by_refresh_token(read, &form, &client).await,
+            _ => self.by_device_code(read, &form, &client).await,
         }
     }
 

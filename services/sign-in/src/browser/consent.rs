@@ -4,12 +4,12 @@ use http::StatusCode;
 
 use crate::{
     answer::Answer,
-    authorize::Asked,
+    authorize::{Asked, Wish},
     browser::{CODE, Failure},
     clients::Client,
     documents,
     events::{Event, EventKind},
-    flow::Flow,
+    flow::{Flow, Goal},
     keys::{Keys, digest, random, secret},
     pages::{self, Page},
     people::{People, Person},
@@ -30,20 +30,15 @@ struct Chosen {
 impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     pub(super) async fn decided(&self, read: &Read) -> Result<Answer, Failure> {
         let (form, cookies, flow) = self.form(read)?;
-        let asked = flow.asked().ok_or(Failure::Expired)?;
-        let client = self.client_of(&asked.client, read.now).await?;
+        let wish = flow.wish().ok_or(Failure::Expired)?;
+        let client = self.client_of(&wish.client, read.now).await?;
         let found = self.signed_in_at(&cookies, read.now).await?;
         let found = found.filter(|(session, _)| flow.is_of(session.hash));
         let (session, person) = found.ok_or(Failure::Expired)?;
         if form.get("decision") != Some("allow") {
             let event = Event::new(EventKind::ConsentDenied).with_person(&person.id);
             self.record(read, event.with_client(&client.id));
-            let denied = ("error", "access_denied");
-            return Ok(pages::end(
-                &self.settings,
-                &client,
-                &self.back(asked, &[denied]),
-            ));
+            return self.denied(read, &flow, &client).await;
         }
         let ticked: Vec<_> = form.ticked("database.").collect();
         let chosen = Chosen::of(&person, |name| ticked.contains(&name));
@@ -54,12 +49,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return Ok(answer);
         };
         let chosen = chosen.with_write(form.get("write").is_some());
-        let grant = self.grant(asked, &client, &session, chosen, read.now)?;
-        let consent = Consent {
-            hash: flow.consent(),
-            ends_at: flow.ends_at(),
-        };
-        let address = self.granted(read, asked, &grant, consent, false).await?;
+        let grant = self.grant(wish, &client, &session, chosen, read.now)?;
+        let answer = self.allowed(read, &flow, &client, &grant).await?;
         if self.settings.remember_consent {
             let given = GivenConsent {
                 person: grant.person,
@@ -72,7 +63,35 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             };
             self.store.keep_consent(given).await?;
         }
-        Ok(pages::end(&self.settings, &client, &address))
+        Ok(answer)
+    }
+
+    /// Tells a client that a person allows it nothing.
+    async fn denied(&self, read: &Read, flow: &Flow, client: &Client) -> Result<Answer, Failure> {
+        let Goal::Client(asked) = &flow.goal else {
+            return self.device_denied(read, flow).await;
+        };
+        let address = self.back(asked, &[("error", "access_denied")]);
+        Ok(pages::end(&self.settings, client, &address))
+    }
+
+    /// Gives a client the grant that a person allowed.
+    async fn allowed(
+        &self,
+        read: &Read,
+        flow: &Flow,
+        client: &Client,
+        grant: &Grant,
+    ) -> Result<Answer, Failure> {
+        let consent = Consent {
+            hash: flow.consent(),
+            ends_at: flow.ends_at(),
+        };
+        let Goal::Client(asked) = &flow.goal else {
+            return self.device_allowed(read, flow, grant, consent).await;
+        };
+        let address = self.granted(read, asked, grant, consent, false).await?;
+        Ok(pages::end(&self.settings, client, &address))
     }
 
     /// Returns the address to go back to with a code, if the person gave this consent before and the
@@ -95,8 +114,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         if !may_skip {
             return Ok(None);
         }
-        let given = self.given(client, asked, person).await?;
-        let given = given.filter(|it| it.client_digest == client.digest() && covers(it, asked));
+        let given = self.given(client, &asked.wish, person).await?;
+        let is_same = |given: &GivenConsent| given.client_digest == client.digest();
+        let given = given.filter(|given| is_same(given) && covers(given, &asked.wish));
         let chosen = given.and_then(|given| {
             Chosen::of(person, |name| match &given.databases {
                 Some(names) => names.iter().any(|it| it == name),
@@ -106,8 +126,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let Some(chosen) = chosen else {
             return Ok(None);
         };
-        let chosen = chosen.with_write(asked.wants_to_write(&self.settings));
-        let grant = self.grant(asked, client, session, chosen, read.now)?;
+        let chosen = chosen.with_write(asked.wish.wants_to_write(&self.settings));
+        let grant = self.grant(&asked.wish, client, session, chosen, read.now)?;
         let consent = Consent {
             hash: digest(&grant.id),
             ends_at: read.now,
@@ -120,10 +140,10 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     async fn given(
         &self,
         client: &Client,
-        asked: &Asked,
+        wish: &Wish,
         person: &Person,
     ) -> Result<Option<GivenConsent>, Failure> {
-        let (client, resource) = (&client.id, &asked.resource);
+        let (client, resource) = (&client.id, &wish.resource);
         let given = self.store.consent(&person.id, client, resource).await?;
         Ok(given.filter(|_| self.settings.remember_consent))
     }
@@ -162,15 +182,15 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
 
     fn grant(
         &self,
-        asked: &Asked,
+        wish: &Wish,
         client: &Client,
         session: &Session,
         chosen: Chosen,
         now: Seconds,
     ) -> Result<Grant, Failure> {
         let settings = &self.settings;
-        let has_offline = asked.scope.iter().any(|scope| scope == "offline_access");
-        let kept = asked.scope.iter().map(String::as_str);
+        let has_offline = wish.scope.iter().any(|scope| scope == "offline_access");
+        let kept = wish.scope.iter().map(String::as_str);
         let kept = kept.filter(|scope| *scope != settings.write_scope);
         let write = chosen.may_write.then_some(settings.write_scope.as_str());
         let scope: Vec<_> = kept.chain(write).collect();
@@ -178,8 +198,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             id: random()?,
             person: session.person.clone(),
             client: client.id.clone(),
-            resource: asked.resource.clone(),
-            alias: asked.alias.clone(),
+            resource: wish.resource.clone(),
+            alias: wish.alias.clone(),
             scope: scope.join(" "),
             databases: chosen.databases,
             is_renewable: !settings.refresh_idle.is_zero() && (client.has_refresh || has_offline),
@@ -199,14 +219,19 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         person: &Person,
         problem: Option<&str>,
     ) -> Result<Answer, Failure> {
-        let asked = flow.asked().ok_or(Failure::Expired)?;
-        let found = documents::find(&self.settings.resources, &asked.resource);
+        let wish = flow.wish().ok_or(Failure::Expired)?;
+        let found = documents::find(&self.settings.resources, &wish.resource);
         let (resource, _) = found.ok_or(Failure::Expired)?;
         let sealed = flow.close(&self.keys.seal())?;
-        let given = self.given(client, asked, person).await?;
+        let given = self.given(client, wish, person).await?;
+        let redirect = match &flow.goal {
+            Goal::Client(asked) => Some(&*asked.redirect),
+            _ => None,
+        };
         let consent = pages::Consent {
             client,
-            asked,
+            wish,
+            redirect,
             person,
             resource,
             flow: &sealed,
@@ -219,9 +244,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
 }
 
 /// Returns whether a consent has all that is asked for.
-fn covers(given: &GivenConsent, asked: &Asked) -> bool {
+fn covers(given: &GivenConsent, wish: &Wish) -> bool {
     let has = |word: &String| given.scope.split(' ').any(|other| other == word);
-    asked.scope.iter().all(has)
+    wish.scope.iter().all(has)
 }
 
 // === impl Chosen ===

@@ -21,7 +21,7 @@ use crate::{
 impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     pub(super) async fn signed_in(&self, read: &Read) -> Result<Answer, Failure> {
         let (form, cookies, flow) = self.form(read)?;
-        let client = flow.asked().map(|asked| asked.client.as_str());
+        let client = flow.wish().map(|wish| wish.client.as_str());
         let name = form.get("name").unwrap_or_default();
         let password = form.given("password").unwrap_or_default();
         let checked = self.people.authenticate(name, password, read.address).await;
@@ -61,7 +61,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     }
 
     /// Answers with the page that a person came for.
-    async fn next_page(
+    pub(super) async fn next_page(
         &self,
         read: &Read,
         flow: Flow,
@@ -69,15 +69,17 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         person: &Person,
     ) -> Result<Answer, Failure> {
         let flow = flow.of_session(session.hash)?;
-        let Goal::Client(asked) = &flow.goal else {
+        let Some(wish) = flow.wish() else {
             return self.account_page(read, &flow, person, None).await;
         };
-        let client = self.client_of(&asked.client, read.now).await?;
-        let skipped = self.skipped(read, &client, asked, session, person);
-        match skipped.await? {
-            Some(address) => Ok(pages::end(&self.settings, &client, &address)),
-            None => self.consent_page(&client, &flow, person, None).await,
+        let client = self.client_of(&wish.client, read.now).await?;
+        if let Goal::Client(asked) = &flow.goal {
+            let skipped = self.skipped(read, &client, asked, session, person);
+            if let Some(address) = skipped.await? {
+                return Ok(pages::end(&self.settings, &client, &address));
+            }
         }
+        self.consent_page(&client, &flow, person, None).await
     }
 
     async fn not_signed_in(
@@ -125,8 +127,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         now: Seconds,
         problem: Option<&str>,
     ) -> Result<Answer, Failure> {
-        let client = match flow.asked() {
-            Some(asked) => Some(self.client_of(&asked.client, now).await?),
+        let client = match flow.wish() {
+            Some(wish) => Some(self.client_of(&wish.client, now).await?),
             None => None,
         };
         let sealed = flow.close(&self.keys.seal())?;

@@ -4,7 +4,9 @@ use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use ziggurat_layers::{
     clock::Clock,
-    rate_limit::{FailureWindow, Key, Limited, Outcome, Permit as _, Policy as _, Quota, Steady},
+    rate_limit::{
+        Attempt, FailureWindow, Key, Limited, Outcome, Permit as _, Policy as _, Quota, Steady,
+    },
 };
 
 use crate::store::Seconds;
@@ -20,7 +22,12 @@ pub(crate) struct Limits {
     registrations: Steady<Time>,
     proofs_of_addresses: FailureWindow<Time>,
     proofs_of_clients: FailureWindow<Time>,
+    user_codes: FailureWindow<Time>,
 }
+
+/// An attempt that counts as wrong unless it turns out to be right.
+#[must_use]
+pub(crate) struct Guess(Attempt<Time>);
 
 // === impl Time ===
 
@@ -47,6 +54,7 @@ impl Limits {
             registrations: steady("20 per hour"),
             proofs_of_addresses: window("30 per 15 minutes"),
             proofs_of_clients: window("60 per minute"),
+            user_codes: window("10 per 15 minutes").with_in_flight_counted(),
         }
     }
 
@@ -73,10 +81,24 @@ impl Limits {
         is_admitted(&self.proofs_of_clients, Key::of(client))
     }
 
+    /// Admits an attempt to name a device by its code.
+    pub(crate) fn user_code(&self, address: Option<IpAddr>) -> Result<Guess, Limited> {
+        let admitted = self.user_codes.admit(key(address), self.user_codes.limit());
+        admitted.map(Guess)
+    }
+
     /// Counts a wrong proof of a client.
     pub(crate) fn count_wrong_proof(&self, address: Option<IpAddr>, client: &str) {
         count(&self.proofs_of_addresses, key(address));
         count(&self.proofs_of_clients, Key::of(client));
+    }
+}
+
+// === impl Guess ===
+
+impl Guess {
+    pub(crate) fn was_right(self) {
+        self.0.settle(Outcome::Neither);
     }
 }
 

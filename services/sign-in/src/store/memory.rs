@@ -1,5 +1,7 @@
 //! A store in memory: for tests, examples, and one process that may forget.
 
+mod devices;
+
 use std::{
     cmp::Reverse,
     collections::HashMap,
@@ -11,10 +13,12 @@ use crate::{
     clients::StoredClient,
     people::Unavailable,
     store::{
-        Code, Consent, Digest, GivenConsent, Grant, GrantId, Rotated, Rotation, Seconds, Session,
-        Store, UsedCode, Why,
+        Code, Consent, Device, Digest, GivenConsent, Grant, GrantId, Polled, Rotated, Rotation,
+        Seconds, Session, Store, UsedCode, Why,
     },
 };
+
+use self::devices::{Devices, Found};
 
 /// Number of clients that may register themselves.
 const MAX_CLIENTS: usize = 10_000;
@@ -47,6 +51,7 @@ struct State {
     consents: HashMap<Digest, (GrantId, Seconds)>,
     /// Consents by person, client and resource.
     given: HashMap<[String; 3], GivenConsent>,
+    devices: Devices,
     swept_at: Seconds,
 }
 
@@ -111,16 +116,9 @@ impl Store for MemoryStore {
             let made = *made;
             return Ok(state.renew(made, code, now));
         }
-        let is_of_person = |other: &Grant| other.person == grant.person;
-        let is_of_client = |other: &Grant| is_of_person(other) && other.client == grant.client;
-        state.make_room(is_of_person, MAX_GRANTS);
-        state.make_room(is_of_client, MAX_GRANTS_OF_CLIENT);
-        state
-            .consents
-            .insert(consent.hash, (grant.id, consent.ends_at));
         let is_used = false;
         state.codes.insert(code.hash, UsableCode { code, is_used });
-        state.grants.insert(grant.id, grant);
+        state.keep(grant, consent);
         Ok(true)
     }
 
@@ -179,6 +177,60 @@ impl Store for MemoryStore {
     async fn grant(&self, id: GrantId, now: Seconds) -> Result<Option<Grant>, Unavailable> {
         let found = self.at(now).grants.get(&id).cloned();
         Ok(found.filter(|grant| grant.ends_at > now))
+    }
+
+    async fn add_device(&self, device: Device, now: Seconds) -> Result<bool, Unavailable> {
+        Ok(self.at(now).devices.add(device, now))
+    }
+
+    async fn device(&self, user_code: Digest, now: Seconds) -> Result<Option<Device>, Unavailable> {
+        Ok(self.at(now).devices.find(user_code, now).cloned())
+    }
+
+    async fn approve_device(
+        &self,
+        hash: Digest,
+        grant: Grant,
+        consent: Consent,
+    ) -> Result<bool, Unavailable> {
+        let now = grant.made_at;
+        let mut state = self.at(now);
+        if let Some((made, _)) = state.consents.get(&consent.hash) {
+            return Ok(state.is_young(*made, now));
+        }
+        let is_approved = state.devices.approve(hash, grant.id, now);
+        if is_approved {
+            state.keep(grant, consent);
+        }
+        Ok(is_approved)
+    }
+
+    async fn deny_device(&self, hash: Digest, now: Seconds) -> Result<bool, Unavailable> {
+        Ok(self.at(now).devices.deny(hash, now))
+    }
+
+    async fn poll_device(
+        &self,
+        hash: Digest,
+        client: &str,
+        now: Seconds,
+    ) -> Result<Polled, Unavailable> {
+        let mut state = self.at(now);
+        Ok(match state.devices.poll(hash, client, now) {
+            Found::Unknown => Polled::Unknown,
+            Found::Expired => Polled::Expired,
+            Found::Waits => Polled::Waits,
+            Found::TooSoon => Polled::TooSoon,
+            Found::Denied => Polled::Denied,
+            Found::Good(id) => match state.grants.get(&id) {
+                Some(grant) => Polled::Good(Box::new(grant.clone())),
+                None => Polled::Unknown,
+            },
+            Found::Again(id) => {
+                state.grants.remove(&id);
+                Polled::Again(id)
+            }
+        })
     }
 
     async fn grants(&self, person: &str, now: Seconds) -> Result<Vec<Grant>, Unavailable> {
@@ -292,6 +344,7 @@ impl State {
             .retain(|_, usable| usable.code.ends_at + KEPT_CODE > now);
         self.sessions.retain(|_, session| session.ends_at > now);
         self.consents.retain(|_, (_, until)| *until > now);
+        self.devices.sweep(now);
         let grants = &self.grants;
         let day = 86_400;
         self.clients.retain(|id, (_, used_at)| {
@@ -301,8 +354,7 @@ impl State {
 
     /// Gives a grant a new code in place of the one before, if it was made within a minute.
     fn renew(&mut self, id: GrantId, code: Code, now: Seconds) -> bool {
-        let is_young = |grant: &Grant| now <= grant.made_at + AGAIN;
-        if !self.grants.get(&id).is_some_and(is_young) {
+        if !self.is_young(id, now) {
             return false;
         }
         self.codes.retain(|_, usable| usable.code.grant != id);
@@ -310,6 +362,23 @@ impl State {
         let is_used = false;
         self.codes.insert(code.hash, UsableCode { code, is_used });
         true
+    }
+
+    /// Returns whether a grant was made within a minute.
+    fn is_young(&self, id: GrantId, now: Seconds) -> bool {
+        let grant = self.grants.get(&id);
+        grant.is_some_and(|grant| now <= grant.made_at + AGAIN)
+    }
+
+    /// Keeps a grant and the consent that made it.
+    fn keep(&mut self, grant: Grant, consent: Consent) {
+        let is_of_person = |other: &Grant| other.person == grant.person;
+        let is_of_client = |other: &Grant| is_of_person(other) && other.client == grant.client;
+        self.make_room(is_of_person, MAX_GRANTS);
+        self.make_room(is_of_client, MAX_GRANTS_OF_CLIENT);
+        self.consents
+            .insert(consent.hash, (grant.id, consent.ends_at));
+        self.grants.insert(grant.id, grant);
     }
 
     /// Removes the oldest grants of a kind, until there is room for one more.
