@@ -3,6 +3,7 @@
 mod account;
 mod consent;
 mod device;
+mod factor;
 mod login;
 mod request;
 
@@ -21,7 +22,7 @@ use crate::{
     keys::{KeyError, Keys, digest},
     pages::Page,
     people::{People, Person, Unavailable},
-    service::{Read, Shared},
+    service::{Due, Read, Shared},
     store::{Seconds, Session, Store},
 };
 
@@ -79,6 +80,13 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     /// Answers the form with a name and a password.
     pub(crate) async fn login(&self, read: &Read) -> Answer {
         self.signed_in(read)
+            .await
+            .unwrap_or_else(|it| self.failed(&it))
+    }
+
+    /// Answers the form of a second factor.
+    pub(crate) async fn second_factor(&self, read: &Read) -> Answer {
+        self.factor_given(read)
             .await
             .unwrap_or_else(|it| self.failed(&it))
     }
@@ -186,6 +194,10 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let Some(session) = self.session(cookies, now).await? else {
             return Ok(None);
         };
+        // A session from before the second factor does not hold any more.
+        if !session.has_factor() && self.due_factor(&session.person).await? != Due::Nothing {
+            return Ok(None);
+        }
         let person = self.people.find(&session.person).await?;
         Ok(person.map(|person| (session, person)))
     }

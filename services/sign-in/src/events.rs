@@ -41,6 +41,9 @@ pub enum EventKind {
     LoginFailed,
     /// A person has to wait after too many attempts.
     LoginLocked,
+    /// The code of an authenticator app or a recovery code was wrong. A program that locks accounts
+    /// counts it as a wrong password.
+    SecondFactorFailed,
     /// A client registered itself.
     ClientRegistered,
     /// A client may not register itself so.
@@ -138,6 +141,7 @@ impl EventKind {
             Self::LoginOk => "login.ok",
             Self::LoginFailed => "login.failed",
             Self::LoginLocked => "login.locked",
+            Self::SecondFactorFailed => "second_factor.failed",
             Self::ClientRegistered => "client.registered",
             Self::ClientRefused => "client.refused",
             Self::ConsentGiven => "consent.given",

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     authorize::{Asked, Wish},
     clients::redirect,
-    keys::{KeyError, Seal, digest, random},
+    keys::{KeyError, Seal, digest, random, totp::Secret},
     settings::Settings,
     store::{Digest, Seconds},
 };
@@ -44,6 +44,19 @@ pub(crate) struct Flow {
     browser: Digest,
     /// Digest of the session, once there is one.
     session: Option<Digest>,
+    /// The person who has to give or set up a second factor next.
+    pub(crate) factor: Option<DueFactor>,
+}
+
+/// A second factor that a person has to give or set up.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub(crate) struct DueFactor {
+    /// The id of the person.
+    pub(crate) person: String,
+    /// The secret that an authenticator app gets, where the person has no factor.
+    pub(crate) secret: Option<Secret>,
+    /// Number of wrong codes so far.
+    pub(crate) wrong: u8,
 }
 
 /// The cookies of a browser.
@@ -64,6 +77,7 @@ impl Flow {
             number: random()?,
             browser: digest(browser.as_bytes()),
             session: None,
+            factor: None,
         })
     }
 
@@ -84,6 +98,23 @@ impl Flow {
     /// Binds the flow to a session, for the page after the sign-in.
     pub(crate) fn of_session(mut self, session: Digest) -> Result<Self, KeyError> {
         self.session = Some(session);
+        self.factor = None;
+        self.number = random()?;
+        Ok(self)
+    }
+
+    /// Begins again without a person.
+    pub(crate) fn without_person(self) -> Self {
+        Self {
+            session: None,
+            factor: None,
+            ..self
+        }
+    }
+
+    /// Goes on to a second factor. Each form for it has a number of its own.
+    pub(crate) fn with_factor(mut self, factor: DueFactor) -> Result<Self, KeyError> {
+        self.factor = Some(factor);
         self.number = random()?;
         Ok(self)
     }
@@ -102,6 +133,11 @@ impl Flow {
         (is_young && flow.browser == digest(browser.as_bytes())).then_some(flow)
     }
 
+    /// Returns whether the flow is of any session.
+    pub(crate) fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
     /// Returns whether the flow is of this session.
     pub(crate) fn is_of(&self, session: Digest) -> bool {
         self.session == Some(session)
@@ -113,7 +149,7 @@ impl Flow {
     }
 
     /// Returns the digest of its number.
-    pub(crate) fn consent(&self) -> Digest {
+    pub(crate) fn form(&self) -> Digest {
         digest(&self.number)
     }
 }

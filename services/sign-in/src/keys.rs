@@ -1,5 +1,7 @@
 //! Keys that sign tokens, and a secret that seals requests on their way through a browser.
 
+pub(crate) mod totp;
+
 use std::{error::Error, fmt};
 
 use aws_lc_rs::{
@@ -238,6 +240,17 @@ pub(crate) fn letters<const N: usize>(alphabet: &[u8]) -> Result<[u8; N], KeyErr
         }
     }
     Ok(letters)
+}
+
+/// Returns the first letters of bytes in base32.
+pub(crate) fn base32(bytes: &[u8], letters: usize) -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let bit = |at: usize| usize::from(bytes[at / 8] >> (7 - at % 8) & 1);
+    let letter = |at: usize| {
+        let value = (0..5).fold(0, |value, place| value << 1 | bit(at * 5 + place));
+        char::from(LETTERS[value])
+    };
+    (0..letters).map(letter).collect()
 }
 
 /// Returns the SHA-256 of bytes.

@@ -89,9 +89,9 @@ pub use self::{
     keys::{KeyError, Keys, OwnKeys, Seal},
     people::{Database, LoginError, People, Person, Unavailable},
     service::SignIn,
-    settings::{ManualClient, Page, Registration, Resource, Settings, SettingsError},
+    settings::{ManualClient, Page, Registration, Resource, SecondFactor, Settings, SettingsError},
     store::{
-        Code, Consent, Device, Digest, GivenConsent, Grant, GrantId, Polled, Rotated, Rotation,
-        Seconds, Session, Store, UsedCode, Why, memory::MemoryStore,
+        Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, Polled, Rotated,
+        Rotation, Seconds, Session, Store, UsedCode, Why, memory::MemoryStore,
     },
 };

@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod device;
+pub(crate) mod factor;
 
 use std::{fmt::Write as _, sync::LazyLock};
 

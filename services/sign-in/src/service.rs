@@ -35,8 +35,8 @@ use crate::{
     events::{Event, Events},
     keys::Keys,
     people::{People, Unavailable},
-    settings::{Settings, SettingsError},
-    store::{Seconds, Store},
+    settings::{SecondFactor, Settings, SettingsError},
+    store::{Factor, Seconds, Store},
 };
 
 use self::limits::{Limits, Time};
@@ -68,6 +68,16 @@ pub(crate) struct Read {
     pub(crate) now: Seconds,
 }
 
+/// The second factor that a sign-in needs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Nothing,
+    /// A code of this factor.
+    Code(Box<Factor>),
+    /// The person has none and must set it up.
+    SetUp,
+}
+
 /// Endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Endpoint {
@@ -80,6 +90,7 @@ enum Endpoint {
     Revoke,
     Authorize,
     Login,
+    SecondFactor,
     Consent,
     Logout,
     Account,
@@ -101,6 +112,7 @@ impl Endpoint {
             "/oauth/revoke" => Self::Revoke,
             "/oauth/authorize" | "/authorize" => Self::Authorize,
             "/oauth/login" => Self::Login,
+            "/oauth/second-factor" => Self::SecondFactor,
             "/oauth/consent" => Self::Consent,
             "/oauth/logout" => Self::Logout,
             "/oauth/account" => Self::Account,
@@ -120,6 +132,7 @@ impl Endpoint {
             self,
             Self::Authorize
                 | Self::Login
+                | Self::SecondFactor
                 | Self::Consent
                 | Self::Logout
                 | Self::Account
@@ -189,6 +202,15 @@ impl<P: People, S: Store, K: Keys> SignIn<P, S, K> {
     ) -> Self {
         self.shared.events.set(take);
         self
+    }
+
+    /// Returns whether a password of a person opens nothing alone. A program asks it at its other
+    /// entrances, and refuses a right password there.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be asked.
+    pub async fn needs_second_factor(&self, person: &str) -> Result<bool, Unavailable> {
+        Ok(self.shared.due_factor(person).await? != Due::Nothing)
     }
 
     /// Returns whether a path is served here.
@@ -282,6 +304,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             Endpoint::Revoke => self.revoke(&read).await,
             Endpoint::Authorize => self.authorize(&read).await,
             Endpoint::Login => self.login(&read).await,
+            Endpoint::SecondFactor => self.second_factor(&read).await,
             Endpoint::Consent => self.consent(&read).await,
             Endpoint::Logout => self.logout(&read).await,
             Endpoint::Account if read.parts.method == Method::POST => {
@@ -310,6 +333,19 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             Ok(keys) => kept(document(&keys)),
             Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
         }
+    }
+
+    /// Returns the second factor that a person has to give or set up.
+    pub(crate) async fn due_factor(&self, person: &str) -> Result<Due, Unavailable> {
+        let setting = self.settings.second_factor;
+        if setting == SecondFactor::Off {
+            return Ok(Due::Nothing);
+        }
+        Ok(match self.store.factor(person).await? {
+            Some(factor) => Due::Code(Box::new(factor)),
+            None if setting == SecondFactor::Required => Due::SetUp,
+            None => Due::Nothing,
+        })
     }
 
     /// Records an event of a request.

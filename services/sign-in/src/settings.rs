@@ -37,6 +37,8 @@ pub struct Settings {
     pub session_idle: Duration,
     /// Time after which a browser signs in again.
     pub session_lifetime: Duration,
+    /// Asks people for a second factor.
+    pub second_factor: SecondFactor,
     /// Keeps the consents that people give: the next page has the former choices, and a client that
     /// proves itself may need no further click.
     pub remember_consent: bool,
@@ -63,6 +65,17 @@ pub struct Resource {
     pub title: String,
     /// Other addresses of it. An address that ends with a star stands for all that begin so.
     pub aliases: Vec<String>,
+}
+
+/// Rules for the codes of an authenticator app after the password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecondFactor {
+    /// No person is asked for a code.
+    Off,
+    /// People who set it up are asked.
+    Optional,
+    /// All people are asked. A person who has none sets it up at the sign-in.
+    Required,
 }
 
 /// Rules for clients that register themselves.
@@ -123,6 +136,7 @@ impl Default for Settings {
             refresh_grace: Duration::from_secs(60),
             session_idle: Duration::from_secs(HOUR),
             session_lifetime: Duration::from_secs(12 * HOUR),
+            second_factor: SecondFactor::Optional,
             remember_consent: true,
             write_scope: "mcp:write".to_owned(),
             registration: Registration::default(),

@@ -153,6 +153,43 @@ pub trait Store: Send + Sync + 'static {
         resource: &str,
     ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
 
+    /// Returns the second factor of a person.
+    fn factor(
+        &self,
+        person: &str,
+    ) -> impl Future<Output = Result<Option<Factor>, Unavailable>> + Send;
+
+    /// Adds the second factor of a person, unless there is one. Returns whether it did.
+    fn add_factor(&self, factor: Factor) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Removes the second factor of a person. Returns whether it was there.
+    fn remove_factor(&self, person: &str)
+    -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Uses a step of the codes of a person, if it is later than the last one, by one conditional
+    /// update. Returns whether it did.
+    fn use_step(
+        &self,
+        person: &str,
+        step: u64,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Uses a recovery code of a person, which is then gone. Returns whether it was there.
+    fn use_recovery(
+        &self,
+        person: &str,
+        hash: Digest,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Uses a number that holds once, and keeps it until it expires. Returns false if it was used
+    /// before.
+    fn use_once(
+        &self,
+        hash: Digest,
+        ends_at: Seconds,
+        now: Seconds,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
     /// Adds the session of a browser.
     fn add_session(&self, session: Session)
     -> impl Future<Output = Result<(), Unavailable>> + Send;
@@ -199,6 +236,8 @@ pub struct Grant {
     pub is_renewable: bool,
     /// The moment at which the person signed in.
     pub signed_in_at: Seconds,
+    /// The ways in which the person signed in (RFC 8176), words between blanks.
+    pub amr: String,
     /// The moment at which it was made.
     pub made_at: Seconds,
     /// The moment at which it was used last.
@@ -341,6 +380,19 @@ pub enum Why {
     Person,
 }
 
+/// The second factor of a person: an authenticator app, and codes for the loss of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Factor {
+    /// The id of the person.
+    pub person: String,
+    /// The secret that the app has, sealed.
+    pub sealed: String,
+    /// The step of the last code. No code of this step or an earlier one holds again.
+    pub last_step: u64,
+    /// Digests of the recovery codes that are left.
+    pub recovery: Vec<Digest>,
+}
+
 /// The session of a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
@@ -350,10 +402,21 @@ pub struct Session {
     pub person: String,
     /// The moment at which the person signed in.
     pub signed_in_at: Seconds,
+    /// The ways in which the person signed in (RFC 8176), words between blanks.
+    pub amr: String,
     /// The moment at which it was used last.
     pub used_at: Seconds,
     /// The moment at which it ends in any case.
     pub ends_at: Seconds,
+}
+
+// === impl Session ===
+
+impl Session {
+    /// Returns whether the person gave a second factor.
+    pub(crate) fn has_factor(&self) -> bool {
+        self.amr.split(' ').any(|word| word == "otp")
+    }
 }
 
 // === impl Why ===

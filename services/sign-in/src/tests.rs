@@ -5,6 +5,7 @@ mod attacks;
 mod consents;
 mod devices;
 mod events;
+mod factor;
 mod flow;
 mod limits;
 

@@ -1,20 +1,21 @@
 //! The account of a person: programs that may use it, and the end of all of it.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use http::header::SET_COOKIE;
+use http::{StatusCode, header::SET_COOKIE};
 
 use crate::{
     answer::{Answer, with_header},
     browser::Failure,
     events::{Event, EventKind},
-    flow::{Cookies, Flow, Goal, set_cookie},
-    keys::Keys,
+    flow::{Cookies, DueFactor, Flow, Goal, set_cookie},
+    keys::{Keys, random},
     pages::{
         Page,
-        account::{self, Account, Shown},
+        account::{self, Account, FactorState, Shown},
     },
     people::{People, Person},
     service::{Read, Shared},
+    settings::SecondFactor,
     store::{Grant, Seconds, Session, Store, Why},
 };
 
@@ -59,7 +60,53 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         if form.get("everywhere").is_some() {
             return self.signed_out_everywhere(read, &person).await;
         }
+        if form.get("set_up").is_some() {
+            return self.factor_wanted(flow, &person);
+        }
+        if form.get("remove").is_some() {
+            let typed = form.get("code").unwrap_or_default();
+            return self.factor_removed(read, flow, &person, typed).await;
+        }
         self.account_page(read, &flow, &person, None).await
+    }
+
+    /// Shows the set-up of a second factor.
+    fn factor_wanted(&self, flow: Flow, person: &Person) -> Result<Answer, Failure> {
+        if self.settings.second_factor == SecondFactor::Off {
+            return Err(Failure::Expired);
+        }
+        let factor = DueFactor {
+            person: person.id.clone(),
+            secret: Some(random()?),
+            wrong: 0,
+        };
+        self.factor_page(&flow.with_factor(factor)?, person, None)
+    }
+
+    /// Removes the second factor of a person who gives it once more.
+    async fn factor_removed(
+        &self,
+        read: &Read,
+        flow: Flow,
+        person: &Person,
+        typed: &str,
+    ) -> Result<Answer, Failure> {
+        let is_right = match self.store.factor(&person.id).await? {
+            Some(factor) => self.is_right(read, &factor, typed).await?,
+            None => false,
+        };
+        if !is_right {
+            let notice = Some("The code is wrong.");
+            let mut answer = self.account_page(read, &flow, person, notice).await?;
+            *answer.status_mut() = StatusCode::FORBIDDEN;
+            return Ok(answer);
+        }
+        self.store.remove_factor(&person.id).await?;
+        if self.settings.second_factor == SecondFactor::Required {
+            return self.factor_wanted(flow, person);
+        }
+        let notice = Some("A password alone opens your account now.");
+        self.account_page(read, &flow, person, notice).await
     }
 
     /// Ends a grant of a person and the consent for its client.
@@ -110,8 +157,16 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         for grant in grants {
             shown.push(self.shown(grant, read.now).await?);
         }
+        let factor = match self.settings.second_factor {
+            SecondFactor::Off => FactorState::Off,
+            _ => match self.store.factor(&person.id).await? {
+                Some(factor) => FactorState::Present(factor.recovery.len()),
+                None => FactorState::Absent,
+            },
+        };
         let account = Account {
             person,
+            factor,
             grants: &shown,
             flow: &flow.close(&self.keys.seal())?,
             notice,

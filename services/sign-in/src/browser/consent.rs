@@ -84,7 +84,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         grant: &Grant,
     ) -> Result<Answer, Failure> {
         let consent = Consent {
-            hash: flow.consent(),
+            hash: flow.form(),
             ends_at: flow.ends_at(),
         };
         let Goal::Client(asked) = &flow.goal else {
@@ -204,6 +204,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             databases: chosen.databases,
             is_renewable: !settings.refresh_idle.is_zero() && (client.has_refresh || has_offline),
             signed_in_at: session.signed_in_at,
+            amr: session.amr.clone(),
             made_at: now,
             used_at: now,
             ends_at: now + settings.refresh_lifetime.as_secs(),

@@ -8,12 +8,12 @@ use crate::{
     answer::{Answer, retry_after, with_header},
     browser::{Failure, TOO_MANY},
     events::{Event, EventKind},
-    flow::{Flow, Goal, cookie_value, set_cookie},
-    keys::{Keys, digest},
+    flow::{Cookies, DueFactor, Flow, Goal, cookie_value, set_cookie},
+    keys::{Keys, digest, random},
     pages::{self, Page},
     people::{LoginError, People, Person},
-    service::{Read, Shared},
-    store::{Seconds, Session, Store},
+    service::{Due, Read, Shared},
+    store::{Digest, Seconds, Session, Store},
 };
 
 // === impl Shared ===
@@ -21,6 +21,7 @@ use crate::{
 impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     pub(super) async fn signed_in(&self, read: &Read) -> Result<Answer, Failure> {
         let (form, cookies, flow) = self.form(read)?;
+        let flow = flow.without_person();
         let client = flow.wish().map(|wish| wish.client.as_str());
         let name = form.get("name").unwrap_or_default();
         let password = form.given("password").unwrap_or_default();
@@ -39,25 +40,65 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             self.record(read, Event { client, ..event });
             return self.not_signed_in(&flow, error, read.now).await;
         };
+        let secret = match self.due_factor(&person.id).await? {
+            Due::Nothing => {
+                let (session, cookie) = self.opened(read, &cookies, &flow, &person, "pwd").await?;
+                let answer = self.next_page(read, flow, &session, &person).await?;
+                return Ok(with_header(answer, SET_COOKIE, &cookie));
+            }
+            Due::Code(_) => None,
+            Due::SetUp => Some(random()?),
+        };
+        let factor = DueFactor {
+            person: person.id.clone(),
+            secret,
+            wrong: 0,
+        };
+        self.factor_page(&flow.with_factor(factor)?, &person, None)
+    }
+
+    /// Opens a session for a person who has signed in. Returns the header of its cookie, too.
+    pub(super) async fn opened(
+        &self,
+        read: &Read,
+        cookies: &Cookies,
+        flow: &Flow,
+        person: &Person,
+        amr: &str,
+    ) -> Result<(Session, String), Failure> {
         let event = Event::new(EventKind::LoginOk).with_person(&person.id);
+        let client = flow.wish().map(|wish| wish.client.as_str());
         self.record(read, Event { client, ..event });
-        // A session gets a new value at each sign-in.
+        let session = Session {
+            hash: Digest::default(),
+            person: person.id.clone(),
+            signed_in_at: read.now,
+            amr: amr.to_owned(),
+            used_at: read.now,
+            ends_at: read.now + self.settings.session_lifetime.as_secs(),
+        };
+        self.renewed(cookies, session).await
+    }
+
+    /// Gives a session a new value: at each sign-in and after a second factor. Returns the header of
+    /// its cookie, too.
+    pub(super) async fn renewed(
+        &self,
+        cookies: &Cookies,
+        session: Session,
+    ) -> Result<(Session, String), Failure> {
         if let Some(before) = cookies.session_hash() {
             self.store.end_session(before).await?;
         }
         let value = cookie_value()?;
         let session = Session {
             hash: digest(value.as_bytes()),
-            person: person.id.clone(),
-            signed_in_at: read.now,
-            used_at: read.now,
-            ends_at: read.now + self.settings.session_lifetime.as_secs(),
+            ..session
         };
         self.store.add_session(session.clone()).await?;
-        let answer = self.next_page(read, flow, &session, &person).await?;
-        let lifetime = self.settings.session_lifetime.as_secs();
+        let lifetime = session.ends_at.saturating_sub(session.used_at);
         let cookie = set_cookie(&self.settings, "session", &value, lifetime);
-        Ok(with_header(answer, SET_COOKIE, &cookie))
+        Ok((session, cookie))
     }
 
     /// Answers with the page that a person came for.
@@ -116,6 +157,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         if let Some(session) = cookies.session_hash() {
             self.store.end_session(session).await?;
         }
+        let flow = flow.without_person();
         let answer = self.login_page(&flow, read.now, None).await?;
         let cookie = set_cookie(&self.settings, "session", "", 0);
         Ok(with_header(answer, SET_COOKIE, &cookie))

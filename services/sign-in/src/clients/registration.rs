@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     clients::{Method, PUBLIC, StoredClient, WITH_SECRET, redirect},
-    keys::{Seal, digest},
+    keys::{Seal, base32, digest},
     settings::Registration,
 };
 
@@ -163,17 +163,6 @@ fn id(client: &StoredClient) -> String {
         Method::Basic | Method::Post => WITH_SECRET,
     };
     format!("{beginning}{}", base32(&hash, ID_LETTERS))
-}
-
-/// Returns the first letters of bytes in base32.
-fn base32(bytes: &[u8], letters: usize) -> String {
-    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-    let bit = |at: usize| usize::from(bytes[at / 8] >> (7 - at % 8) & 1);
-    let letter = |at: usize| {
-        let value = (0..5).fold(0, |value, place| value << 1 | bit(at * 5 + place));
-        char::from(LETTERS[value])
-    };
-    (0..letters).map(letter).collect()
 }
 
 #[cfg(test)]

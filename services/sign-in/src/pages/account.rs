@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::{
     clients::Client,
     documents,
-    pages::{another_account, escape, shown_name, vouched},
+    pages::{another_account, escape, factor, shown_name, vouched},
     people::Person,
     settings::Settings,
     store::{Grant, Seconds},
@@ -16,9 +16,20 @@ pub(crate) struct Account<'a> {
     pub(crate) person: &'a Person,
     pub(crate) grants: &'a [Shown],
     pub(crate) flow: &'a str,
+    pub(crate) factor: FactorState,
     /// The result of the form before.
     pub(crate) notice: Option<&'a str>,
     pub(crate) now: Seconds,
+}
+
+/// The second factor on the page.
+pub(crate) enum FactorState {
+    /// There is no such thing here.
+    Off,
+    /// The person has none.
+    Absent,
+    /// The person has one, with so many recovery codes.
+    Present(usize),
 }
 
 /// A grant on the page.
@@ -51,7 +62,36 @@ pub(crate) fn account(settings: &Settings, account: &Account<'_>) -> String {
     }
     body += "<h2>Everywhere</h2><p>This ends the access of all programs and all your sessions.</p>\
              <p><button name=\"everywhere\" value=\"yes\">Sign out everywhere</button></p></form>";
+    body += &second_factor(&action, account);
     body + &another_account(settings, flow)
+}
+
+/// Returns the part about the second factor. A form of its own has the field for the code: the
+/// return key in it presses no button of another part.
+fn second_factor(action: &str, account: &Account<'_>) -> String {
+    let (text, button) = match account.factor {
+        FactorState::Off => return String::new(),
+        FactorState::Absent => {
+            let text = "<p>A password alone opens your account.</p>".to_owned();
+            (text, "name=\"set_up\" value=\"yes\">Set up a second factor")
+        }
+        FactorState::Present(left) => {
+            let text = format!(
+                "<p>It is set up, and {left} recovery codes are left. To remove it, type a code.</p>{}",
+                factor::field()
+            );
+            (
+                text,
+                "name=\"remove\" value=\"yes\">Remove the second factor",
+            )
+        }
+    };
+    format!(
+        "<h2>Second factor</h2><form method=\"post\" action=\"{action}\">\
+         <input type=\"hidden\" name=\"flow\" value=\"{}\">{text}<p><button {button}</button></p>\
+         </form>",
+        account.flow,
+    )
 }
 
 fn write_grant(body: &mut String, settings: &Settings, account: &Account<'_>, shown: &Shown) {

@@ -23,11 +23,13 @@ pub(crate) struct Limits {
     proofs_of_addresses: FailureWindow<Time>,
     proofs_of_clients: FailureWindow<Time>,
     user_codes: FailureWindow<Time>,
+    factors_of_addresses: FailureWindow<Time>,
+    factors_of_people: FailureWindow<Time>,
 }
 
 /// An attempt that counts as wrong unless it turns out to be right.
 #[must_use]
-pub(crate) struct Guess(Attempt<Time>);
+pub(crate) struct Guess([Option<Attempt<Time>>; 2]);
 
 // === impl Time ===
 
@@ -55,6 +57,8 @@ impl Limits {
             proofs_of_addresses: window("30 per 15 minutes"),
             proofs_of_clients: window("60 per minute"),
             user_codes: window("10 per 15 minutes").with_in_flight_counted(),
+            factors_of_addresses: window("30 per 15 minutes").with_in_flight_counted(),
+            factors_of_people: window("20 per 15 minutes").with_in_flight_counted(),
         }
     }
 
@@ -83,8 +87,20 @@ impl Limits {
 
     /// Admits an attempt to name a device by its code.
     pub(crate) fn user_code(&self, address: Option<IpAddr>) -> Result<Guess, Limited> {
-        let admitted = self.user_codes.admit(key(address), self.user_codes.limit());
-        admitted.map(Guess)
+        let guess = guess(&self.user_codes, key(address))?;
+        Ok(Guess([Some(guess), None]))
+    }
+
+    /// Admits an attempt to give the second factor of a person.
+    pub(crate) fn factor(&self, address: Option<IpAddr>, person: &str) -> Result<Guess, Limited> {
+        let by_address = guess(&self.factors_of_addresses, key(address))?;
+        match guess(&self.factors_of_people, Key::of(person)) {
+            Ok(by_person) => Ok(Guess([Some(by_address), Some(by_person)])),
+            Err(limited) => {
+                by_address.settle(Outcome::Neither);
+                Err(limited)
+            }
+        }
     }
 
     /// Counts a wrong proof of a client.
@@ -98,8 +114,14 @@ impl Limits {
 
 impl Guess {
     pub(crate) fn was_right(self) {
-        self.0.settle(Outcome::Neither);
+        for attempt in self.0.into_iter().flatten() {
+            attempt.settle(Outcome::Neither);
+        }
     }
+}
+
+fn guess(failures: &FailureWindow<Time>, key: Key) -> Result<Attempt<Time>, Limited> {
+    failures.admit(key, failures.limit())
 }
 
 fn is_admitted(failures: &FailureWindow<Time>, key: Key) -> Result<(), Limited> {

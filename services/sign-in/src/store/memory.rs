@@ -13,8 +13,8 @@ use crate::{
     clients::StoredClient,
     people::Unavailable,
     store::{
-        Code, Consent, Device, Digest, GivenConsent, Grant, GrantId, Polled, Rotated, Rotation,
-        Seconds, Session, Store, UsedCode, Why,
+        Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, Polled, Rotated,
+        Rotation, Seconds, Session, Store, UsedCode, Why,
     },
 };
 
@@ -52,6 +52,9 @@ struct State {
     /// Consents by person, client and resource.
     given: HashMap<[String; 3], GivenConsent>,
     devices: Devices,
+    factors: HashMap<String, Factor>,
+    /// Numbers that hold once, and when they expire.
+    used: HashMap<Digest, Seconds>,
     swept_at: Seconds,
 }
 
@@ -288,6 +291,49 @@ impl Store for MemoryStore {
         Ok(self.state().given.remove(&place).is_some())
     }
 
+    async fn factor(&self, person: &str) -> Result<Option<Factor>, Unavailable> {
+        Ok(self.state().factors.get(person).cloned())
+    }
+
+    async fn add_factor(&self, factor: Factor) -> Result<bool, Unavailable> {
+        let mut state = self.state();
+        let is_new = !state.factors.contains_key(&factor.person);
+        if is_new {
+            state.factors.insert(factor.person.clone(), factor);
+        }
+        Ok(is_new)
+    }
+
+    async fn remove_factor(&self, person: &str) -> Result<bool, Unavailable> {
+        Ok(self.state().factors.remove(person).is_some())
+    }
+
+    async fn use_step(&self, person: &str, step: u64) -> Result<bool, Unavailable> {
+        let mut state = self.state();
+        let factor = state.factors.get_mut(person);
+        let factor = factor.filter(|factor| factor.last_step < step);
+        Ok(factor.map(|factor| factor.last_step = step).is_some())
+    }
+
+    async fn use_recovery(&self, person: &str, hash: Digest) -> Result<bool, Unavailable> {
+        let mut state = self.state();
+        let Some(factor) = state.factors.get_mut(person) else {
+            return Ok(false);
+        };
+        let before = factor.recovery.len();
+        factor.recovery.retain(|other| *other != hash);
+        Ok(factor.recovery.len() < before)
+    }
+
+    async fn use_once(
+        &self,
+        hash: Digest,
+        ends_at: Seconds,
+        now: Seconds,
+    ) -> Result<bool, Unavailable> {
+        Ok(self.at(now).used.insert(hash, ends_at).is_none())
+    }
+
     async fn add_session(&self, session: Session) -> Result<(), Unavailable> {
         let mut state = self.at(session.used_at);
         let of_person = state.sessions.values();
@@ -345,6 +391,7 @@ impl State {
         self.sessions.retain(|_, session| session.ends_at > now);
         self.consents.retain(|_, (_, until)| *until > now);
         self.devices.sweep(now);
+        self.used.retain(|_, ends_at| *ends_at > now);
         let grants = &self.grants;
         let day = 86_400;
         self.clients.retain(|id, (_, used_at)| {

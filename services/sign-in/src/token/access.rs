@@ -60,7 +60,7 @@ fn claims(
         "scope": scope,
         "grant_id": BASE64_URL_SAFE_NO_PAD.encode(grant.id),
         "auth_time": grant.signed_in_at,
-        "amr": ["pwd"],
+        "amr": grant.amr.split(' ').collect::<Vec<_>>(),
         "preferred_username": person.name,
     });
     if let Some(email) = &person.email {
