@@ -265,6 +265,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn all_letters_of_an_alphabet_are_equally_likely() {
+        // With a plain remainder the first 56 of 200 are twice as likely: 44 of 100 instead of 28.
+        let alphabet: Vec<u8> = (0..200).collect();
+        let letters: [u8; 8192] = letters(&alphabet).expect("letters");
+        let first = letters.iter().filter(|letter| **letter < 56).count();
+        assert!((1800..2900).contains(&first), "{first}");
+    }
+
+    #[test]
     fn only_the_same_seal_and_use_open_a_text() {
         let seal = Seal::new(&[1; 32]);
         let closed = seal.close("flow", b"text".to_vec()).expect("closed");

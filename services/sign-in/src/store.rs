@@ -9,7 +9,8 @@ use crate::{clients::StoredClient, people::Unavailable};
 /// A moment, in seconds since 1970.
 pub type Seconds = u64;
 
-/// Keeps clients, grants, codes and sessions. Secrets reach it as digests only.
+/// Keeps clients, grants, codes, consents, sessions, devices and second factors. Secrets reach it as
+/// digests or sealed.
 ///
 /// Moments are seconds since 1970, and come from the caller, so that replicas agree on them.
 pub trait Store: Send + Sync + 'static {

@@ -115,8 +115,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return Ok(None);
         }
         let given = self.given(client, &asked.wish, person).await?;
-        let is_same = |given: &GivenConsent| given.client_digest == client.digest();
-        let given = given.filter(|given| is_same(given) && covers(given, &asked.wish));
+        let given = given.filter(|given| holds(given, client, &asked.wish));
         let chosen = given.and_then(|given| {
             Chosen::of(person, |name| match &given.databases {
                 Some(names) => names.iter().any(|it| it == name),
@@ -244,10 +243,10 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     }
 }
 
-/// Returns whether a consent has all that is asked for.
-fn covers(given: &GivenConsent, wish: &Wish) -> bool {
+/// Returns whether a consent has all that is asked for, and its client is still the same.
+fn holds(given: &GivenConsent, client: &Client, wish: &Wish) -> bool {
     let has = |word: &String| given.scope.split(' ').any(|other| other == word);
-    wish.scope.iter().all(has)
+    given.client_digest == client.digest() && wish.scope.iter().all(has)
 }
 
 // === impl Chosen ===
@@ -272,5 +271,51 @@ impl Chosen {
             may_write: self.may_write && is_allowed,
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::ManualClient;
+
+    #[test]
+    fn a_consent_does_not_hold_for_a_client_that_has_changed() {
+        let manual = ManualClient {
+            id: "acme".to_owned(),
+            name: "Acme".to_owned(),
+            redirect_uris: vec!["https://acme.example/".to_owned()],
+            secret_hash: Some([7; 32]),
+            skip_consent: true,
+        };
+        let client = Client::from(&manual);
+        let given = GivenConsent {
+            person: "7".to_owned(),
+            client: "acme".to_owned(),
+            resource: "https://tools.example/mcp".to_owned(),
+            scope: "mcp offline_access".to_owned(),
+            databases: None,
+            client_digest: client.digest(),
+            given_at: 0,
+        };
+        let wish = Wish {
+            client: given.client.clone(),
+            resource: given.resource.clone(),
+            alias: None,
+            scope: vec!["mcp".to_owned()],
+        };
+        assert!(holds(&given, &client, &wish));
+        let name = "Acme Bank".to_owned();
+        let renamed = ManualClient {
+            name,
+            ..manual.clone()
+        };
+        assert!(!holds(&given, &Client::from(&renamed), &wish));
+        let redirect_uris = vec!["https://evil.example/".to_owned()];
+        let moved = ManualClient {
+            redirect_uris,
+            ..manual
+        };
+        assert!(!holds(&given, &Client::from(&moved), &wish));
     }
 }

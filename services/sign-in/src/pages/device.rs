@@ -1,7 +1,7 @@
 //! The form for the code of a device.
 
 use crate::{
-    pages::{alert, escape},
+    pages::{alert, escape, factor::grouped},
     settings::Settings,
 };
 
@@ -14,7 +14,7 @@ pub(crate) fn form(
 ) -> String {
     let problem = alert(problem);
     let action = escape(&settings.address("/oauth/device"));
-    let given = escape(given.unwrap_or_default());
+    let given = grouped(given.unwrap_or_default(), "-");
     format!(
         "<p>Only go on if you started this on a device in front of you, and the device shows this \
          code.</p>{problem}\

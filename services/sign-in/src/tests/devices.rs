@@ -21,8 +21,8 @@ fn server() -> Server {
     Server::with(Settings {
         issuer: ISSUER.to_owned(),
         resources: vec![Resource::new(RESOURCE, "Tools")],
-        clients: vec![client("cli"), client("other")],
-        device_clients: vec!["cli".to_owned()],
+        clients: vec![client("cli"), client("tv"), client("other")],
+        device_clients: ["cli", "tv"].map(str::to_owned).to_vec(),
         ..Settings::default()
     })
 }
@@ -124,7 +124,8 @@ async fn a_page_asks_for_the_code_also_if_the_address_has_it() {
     let page = browser
         .visit(&server, complete.strip_prefix(ISSUER).expect("our own"))
         .await;
-    assert!(page.body.contains("Code on the device"), "{}", page.body);
+    let field = format!("name=\"user_code\" value=\"{}\"", text(&codes, "user_code"));
+    assert!(page.body.contains(&field), "{}", page.body);
     let hostile = "/oauth/device?user_code=%22%3E%3Cscript%3E";
     let page = browser.visit(&server, hostile).await;
     assert!(
@@ -193,6 +194,7 @@ async fn a_device_code_is_worthless_to_another_client_and_after_ten_minutes() {
         poll(&server, "other", &codes).await.error(),
         "unauthorized_client"
     );
+    assert_eq!(poll(&server, "tv", &codes).await.error(), "invalid_grant");
     let other = server.register(super::REDIRECT).await;
     assert_eq!(
         poll(&server, &other, &codes).await.error(),
@@ -244,6 +246,21 @@ async fn ten_wrong_codes_close_the_page_for_their_address() {
     }
     assert_eq!(guess(1, right).await, 429);
     assert_eq!(guess(2, right).await, 200);
+}
+
+#[tokio::test]
+async fn a_code_of_a_device_is_read_from_its_own_page_only() {
+    let server = server();
+    let codes = start(&server).await;
+    let mut browser = Browser::default();
+    let page = browser.visit(&server, "/oauth/account").await;
+    let form = [("user_code", text(&codes, "user_code"))];
+    let refused = browser.submit(&server, &page, "/oauth/device", &form).await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(
+        refused.body.contains("This sign-in has expired."),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]

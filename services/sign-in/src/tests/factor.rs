@@ -163,6 +163,30 @@ async fn a_session_gets_a_new_value_after_a_second_factor() {
 }
 
 #[tokio::test]
+async fn a_set_up_ends_with_its_session() {
+    let server = server(SecondFactor::Optional);
+    let mut browser = Browser::default();
+    let page = browser.visit(&server, "/oauth/account").await;
+    let account = browser
+        .submit(&server, &page, "/oauth/login", &SIGN_IN)
+        .await;
+    let form = [("set_up", "yes")];
+    let page = browser
+        .submit(&server, &account, "/oauth/account", &form)
+        .await;
+    let form = [("everywhere", "yes")];
+    browser
+        .submit(&server, &account, "/oauth/account", &form)
+        .await;
+    let code = code(&server, &secret(&page));
+    let late = browser
+        .submit(&server, &page, PATH, &[("code", &code)])
+        .await;
+    assert_eq!(late.status, 400, "{late:?}");
+    assert_eq!(server.sign_in.needs_second_factor("7").await, Ok(false));
+}
+
+#[tokio::test]
 async fn a_code_holds_once_and_a_recovery_code_too() {
     let server = server(SecondFactor::Optional);
     let client = server.register(REDIRECT).await;
