@@ -3,7 +3,9 @@
 mod clients;
 mod columns;
 mod consents;
+mod devices;
 mod ended;
+mod factors;
 mod grants;
 mod sessions;
 mod sweep;
@@ -15,8 +17,8 @@ use std::{error::Error, path::Path, sync::Arc, time::Duration};
 use sqlx::migrate::Migrator;
 use tracing::error;
 use ziggurat_mcp_auth::{
-    Code, Consent, Digest, GivenConsent, Grant, GrantId, Rotated, Rotation, Seconds, Session,
-    Store, StoredClient, Unavailable, UsedCode, Why,
+    Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, Polled, Rotated, Rotation,
+    Seconds, Session, Store, StoredClient, Unavailable, UsedCode, Why,
 };
 use ziggurat_state::{StateDatabase, StoreError, Tables, migrator};
 
@@ -135,6 +137,36 @@ impl Store for SignInStore {
         told(self.find_grant(id, now).await)
     }
 
+    async fn add_device(&self, device: Device, now: Seconds) -> Result<bool, Unavailable> {
+        told(self.insert_device(&device, now).await)
+    }
+
+    async fn device(&self, user_code: Digest, now: Seconds) -> Result<Option<Device>, Unavailable> {
+        told(self.find_device(user_code, now).await)
+    }
+
+    async fn approve_device(
+        &self,
+        hash: Digest,
+        grant: Grant,
+        consent: Consent,
+    ) -> Result<bool, Unavailable> {
+        told(self.allow_device(hash, &grant, consent).await)
+    }
+
+    async fn deny_device(&self, hash: Digest, now: Seconds) -> Result<bool, Unavailable> {
+        told(self.refuse_device(hash, now).await)
+    }
+
+    async fn poll_device(
+        &self,
+        hash: Digest,
+        client: &str,
+        now: Seconds,
+    ) -> Result<Polled, Unavailable> {
+        told(self.ask_device(hash, client, now).await)
+    }
+
     async fn grants(&self, person: &str, now: Seconds) -> Result<Vec<Grant>, Unavailable> {
         told(self.grants_of(person, now).await)
     }
@@ -168,6 +200,35 @@ impl Store for SignInStore {
         resource: &str,
     ) -> Result<bool, Unavailable> {
         told(self.delete_consent(person, client, resource).await)
+    }
+
+    async fn factor(&self, person: &str) -> Result<Option<Factor>, Unavailable> {
+        told(self.find_factor(person).await)
+    }
+
+    async fn add_factor(&self, factor: Factor) -> Result<bool, Unavailable> {
+        told(self.insert_factor(&factor).await)
+    }
+
+    async fn remove_factor(&self, person: &str) -> Result<bool, Unavailable> {
+        told(self.delete_factor(person).await)
+    }
+
+    async fn use_step(&self, person: &str, step: u64) -> Result<bool, Unavailable> {
+        told(self.take_step(person, step).await)
+    }
+
+    async fn use_recovery(&self, person: &str, hash: Digest) -> Result<bool, Unavailable> {
+        told(self.take_recovery(person, hash).await)
+    }
+
+    async fn use_once(
+        &self,
+        hash: Digest,
+        ends_at: Seconds,
+        _: Seconds,
+    ) -> Result<bool, Unavailable> {
+        told(self.note_once(hash, ends_at).await)
     }
 
     async fn add_session(&self, session: Session) -> Result<(), Unavailable> {

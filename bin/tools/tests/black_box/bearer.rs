@@ -199,16 +199,20 @@ fn every_refusal_names_the_issuer_of_tokens_if_one_is_configured() {
          databases: [{name: main, user: reader}]",
     );
     let (_program, client) = home.serve(&[]);
-    let place = "scope=\"mcp read\", \
-        resource_metadata=\"https://tools.example/.well-known/oauth-protected-resource/mcp\"";
+    let document = "https://tools.example/.well-known/oauth-protected-resource";
     let missing = json!({"error": MISSING}).to_string();
     for (method, path, body) in [
         ("POST", "/mcp", PING),
+        ("POST", "/mcp/", PING),
+        ("POST", "/mcp/x/sales", PING),
         ("POST", "/mcp/v1", PING),
         ("POST", "/mcp/v1", "no JSON"),
         ("GET", "/mcp/v1", ""),
         ("GET", "/nowhere", ""),
     ] {
+        // Clients compare the address in the document with the one that they were given.
+        let called = if path == "/nowhere" { "/mcp" } else { path };
+        let place = format!("scope=\"mcp read\", resource_metadata=\"{document}{called}\"");
         let answer = client.send(method, path, "content-type: application/json\r\n", body);
         let challenge = answer.header("www-authenticate");
         let expected = format!("Bearer {place}");

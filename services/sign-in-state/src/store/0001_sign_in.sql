@@ -27,6 +27,7 @@ CREATE TABLE oauth_grants (
     databases text,
     is_renewable bigint NOT NULL,
     signed_in_at bigint NOT NULL,
+    amr text NOT NULL,
     generation bigint NOT NULL,
     rotated_at bigint NOT NULL,
     created_at bigint NOT NULL,
@@ -58,6 +59,7 @@ CREATE TABLE oauth_sessions (
     hash text PRIMARY KEY,
     person text NOT NULL,
     auth_time bigint NOT NULL,
+    amr text NOT NULL,
     seen_at bigint NOT NULL,
     ends_at bigint NOT NULL
 );
@@ -75,6 +77,36 @@ CREATE TABLE oauth_consents (
     client_digest text NOT NULL,
     given_at bigint NOT NULL,
     PRIMARY KEY (person, client_id, resource)
+);
+
+CREATE TABLE oauth_devices (
+    hash text PRIMARY KEY,
+    user_code_hash text NOT NULL,
+    client_id text NOT NULL,
+    resource text NOT NULL,
+    alias text,
+    scope text NOT NULL,
+    -- waits, denied, approved, or given: its grant was given to it.
+    state text NOT NULL,
+    grant_id text,
+    poll_interval bigint NOT NULL,
+    polled_at bigint NOT NULL,
+    ends_at bigint NOT NULL
+);
+
+CREATE INDEX oauth_devices_user_code ON oauth_devices (user_code_hash);
+CREATE INDEX oauth_devices_ends ON oauth_devices (ends_at);
+
+CREATE TABLE oauth_factors (
+    person text PRIMARY KEY,
+    totp_sealed text NOT NULL,
+    last_step bigint NOT NULL
+);
+
+CREATE TABLE oauth_recovery_codes (
+    person text NOT NULL REFERENCES oauth_factors (person) ON DELETE CASCADE,
+    hash text NOT NULL,
+    PRIMARY KEY (person, hash)
 );
 
 -- Forms and assertions that were used.

@@ -10,6 +10,14 @@ use crate::store::{
     columns::{Columns as _, bytes, moment},
 };
 
+/// The columns that a grant is read from.
+macro_rules! grant_columns {
+    () => {
+        "id, person, client_id, resource, alias, scope, databases, is_renewable, signed_in_at, \
+         created_at, used_at, ends_at, generation, rotated_at, amr"
+    };
+}
+
 /// Time in which the form of a consent may be sent again, in seconds.
 const AGAIN: Seconds = 60;
 
@@ -23,27 +31,17 @@ impl SignInStore {
         consent: Consent,
     ) -> Result<bool, StoreError> {
         let mut writing = self.tables.write().await?;
-        // A form that another request uses at the same time is waited for here.
-        let seen = writing
-            .row(
-                "INSERT INTO oauth_seen (hash, grant_id, ends_at) VALUES ($1, $2, $3) \
-                 ON CONFLICT (hash) DO NOTHING RETURNING hash",
-                [
-                    bytes(consent.hash),
-                    bytes(grant.id),
-                    moment(consent.ends_at),
-                ],
-            )
-            .await?;
-        if seen.is_none() {
-            let is_renewed = renew(&mut writing, code, consent, grant.made_at).await?;
+        if !use_form(&mut writing, grant.id, consent).await? {
+            let young = made_by(&mut writing, consent, grant.made_at).await?;
+            if let Some(id) = young {
+                let delete = "DELETE FROM oauth_codes WHERE grant_id = $1";
+                writing.rows(delete, [bytes(id)]).await?;
+                write_code(&mut writing, id, code).await?;
+            }
             writing.commit().await?;
-            return Ok(is_renewed);
+            return Ok(young.is_some());
         }
-        let ended = make_room(&mut writing, grant).await?;
-        let note = "UPDATE oauth_clients SET has_grants = 1 WHERE id = $1 AND has_grants = 0";
-        writing.rows(note, [(&grant.client).into()]).await?;
-        write_grant(&mut writing, grant).await?;
+        let ended = keep(&mut writing, grant, "code").await?;
         write_code(&mut writing, grant.id, code).await?;
         writing.commit().await?;
         self.ended.add(ended, grant.made_at);
@@ -100,11 +98,13 @@ impl SignInStore {
         let mut writing = self.tables.write().await?;
         let next = writing
             .row(
-                "UPDATE oauth_grants SET generation = generation + 1, rotated_at = $3, \
+                concat!(
+                    "UPDATE oauth_grants SET generation = generation + 1, rotated_at = $3, \
                  used_at = $3 WHERE id = $1 AND generation = $2 AND ended_at IS NULL \
                  AND ends_at > $3 AND used_at + $4 > $3 \
-                 RETURNING id, person, client_id, resource, alias, scope, databases, is_renewable, \
-                 signed_in_at, created_at, used_at, ends_at, generation, rotated_at",
+                 RETURNING ",
+                    grant_columns!()
+                ),
                 [
                     bytes(id),
                     i64::from(generation).into(),
@@ -153,10 +153,12 @@ impl SignInStore {
         let rows = self
             .tables
             .rows(
-                "SELECT id, person, client_id, resource, alias, scope, databases, is_renewable, \
-                 signed_in_at, created_at, used_at, ends_at, generation, rotated_at \
-                 FROM oauth_grants WHERE person = $1 AND ended_at IS NULL AND ends_at > $2 \
-                 ORDER BY used_at DESC, id",
+                concat!(
+                    "SELECT ",
+                    grant_columns!(),
+                    " FROM oauth_grants WHERE person = $1 AND ended_at IS NULL AND ends_at > $2 \
+                 ORDER BY used_at DESC, id"
+                ),
                 [person.into(), moment(now)],
             )
             .await?;
@@ -172,10 +174,12 @@ impl SignInStore {
         let mut writing = self.tables.write().await?;
         let rows = writing
             .rows(
-                "UPDATE oauth_grants SET ended_at = $2, why = $3 \
+                concat!(
+                    "UPDATE oauth_grants SET ended_at = $2, why = $3 \
                  WHERE person = $1 AND ended_at IS NULL AND ends_at > $2 \
-                 RETURNING id, person, client_id, resource, alias, scope, databases, is_renewable, \
-                 signed_in_at, created_at, used_at, ends_at, generation, rotated_at",
+                 RETURNING ",
+                    grant_columns!()
+                ),
                 [person.into(), moment(now), why.name().into()],
             )
             .await?;
@@ -214,16 +218,18 @@ fn judged(grant: Grant, generation: u32, rules: Rotation) -> Rotated {
 }
 
 /// Returns a grant that has not ended.
-async fn live(
+pub(super) async fn live(
     session: &mut TablesTransaction,
     id: GrantId,
     now: Seconds,
 ) -> Result<Option<Grant>, StoreError> {
     let row = session
         .row(
-            "SELECT id, person, client_id, resource, alias, scope, databases, is_renewable, \
-             signed_in_at, created_at, used_at, ends_at, generation, rotated_at \
-             FROM oauth_grants WHERE id = $1 AND ended_at IS NULL AND ends_at > $2",
+            concat!(
+                "SELECT ",
+                grant_columns!(),
+                " FROM oauth_grants WHERE id = $1 AND ended_at IS NULL AND ends_at > $2"
+            ),
             [bytes(id), moment(now)],
         )
         .await?;
@@ -231,7 +237,7 @@ async fn live(
 }
 
 /// Ends a grant. Returns whether it had not ended before.
-async fn end(
+pub(super) async fn end(
     writing: &mut TablesTransaction,
     id: GrantId,
     why: Why,
@@ -247,27 +253,50 @@ async fn end(
     Ok(ended.is_some())
 }
 
-/// Gives the grant of a form a new code in place of the one before, if the form made it within a
-/// minute.
-async fn renew(
+/// Notes that a form makes this grant. Returns false if the form made one before. A form that
+/// another request uses at the same time is waited for.
+pub(super) async fn use_form(
     writing: &mut TablesTransaction,
-    code: &Code,
-    consent: Consent,
-    now: Seconds,
+    id: GrantId,
+    form: Consent,
 ) -> Result<bool, StoreError> {
+    let used = writing
+        .row(
+            "INSERT INTO oauth_seen (hash, grant_id, ends_at) VALUES ($1, $2, $3) \
+             ON CONFLICT (hash) DO NOTHING RETURNING hash",
+            [bytes(form.hash), bytes(id), moment(form.ends_at)],
+        )
+        .await?;
+    Ok(used.is_some())
+}
+
+/// Returns the grant that a form made, if it did within a minute.
+pub(super) async fn made_by(
+    writing: &mut TablesTransaction,
+    form: Consent,
+    now: Seconds,
+) -> Result<Option<GrantId>, StoreError> {
     let row = writing
         .row(
             "SELECT g.id FROM oauth_seen s JOIN oauth_grants g ON g.id = s.grant_id \
              WHERE s.hash = $1 AND g.ended_at IS NULL AND g.created_at + $3 >= $2",
-            [bytes(consent.hash), moment(now), moment(AGAIN)],
+            [bytes(form.hash), moment(now), moment(AGAIN)],
         )
         .await?;
-    let Some(row) = row else { return Ok(false) };
-    let id: GrantId = row.bytes(0)?;
-    let delete = "DELETE FROM oauth_codes WHERE grant_id = $1";
-    writing.rows(delete, [bytes(id)]).await?;
-    write_code(writing, id, code).await?;
-    Ok(true)
+    row.map(|row| row.bytes(0)).transpose()
+}
+
+/// Adds a grant, and returns the grants that ended for it.
+pub(super) async fn keep(
+    writing: &mut TablesTransaction,
+    grant: &Grant,
+    kind: &str,
+) -> Result<Vec<GrantId>, StoreError> {
+    let ended = make_room(writing, grant).await?;
+    let note = "UPDATE oauth_clients SET has_grants = 1 WHERE id = $1 AND has_grants = 0";
+    writing.rows(note, [(&grant.client).into()]).await?;
+    write_grant(writing, grant, kind).await?;
+    Ok(ended)
 }
 
 /// Ends the oldest grants of a person until there is room for one more: 500 of a person, 50 of them
@@ -302,12 +331,16 @@ async fn make_room(
     ended.map(|row| row.bytes(0)).collect()
 }
 
-async fn write_grant(writing: &mut TablesTransaction, grant: &Grant) -> Result<(), StoreError> {
+async fn write_grant(
+    writing: &mut TablesTransaction,
+    grant: &Grant,
+    kind: &str,
+) -> Result<(), StoreError> {
     let databases = grant.databases.as_ref().map(serde_json::to_string);
     let written = writing.rows(
         "INSERT INTO oauth_grants (id, kind, person, client_id, resource, alias, scope, databases, \
-         is_renewable, signed_in_at, created_at, used_at, ends_at, generation, rotated_at) \
-         VALUES ($1, 'code', $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+         is_renewable, signed_in_at, created_at, used_at, ends_at, generation, rotated_at, amr) \
+         VALUES ($1, $16, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
         [
             bytes(grant.id),
             (&grant.person).into(),
@@ -323,6 +356,8 @@ async fn write_grant(writing: &mut TablesTransaction, grant: &Grant) -> Result<(
             moment(grant.ends_at),
             i64::from(grant.generation).into(),
             moment(grant.rotated_at),
+            (&grant.amr).into(),
+            kind.into(),
         ],
     );
     written.await.map(drop)
@@ -367,5 +402,6 @@ fn grant(row: &Row) -> Result<Grant, StoreError> {
         ends_at: row.moment(11)?,
         generation: generation.try_into().unwrap_or(u32::MAX),
         rotated_at: row.moment(13)?,
+        amr: row.get(14)?,
     })
 }

@@ -26,14 +26,15 @@ impl SignInStore {
             .await?;
         writing
             .rows(
-                "INSERT INTO oauth_sessions (hash, person, auth_time, seen_at, ends_at) \
-                 VALUES ($1, $2, $3, $4, $5)",
+                "INSERT INTO oauth_sessions (hash, person, auth_time, seen_at, ends_at, amr) \
+                 VALUES ($1, $2, $3, $4, $5, $6)",
                 [
                     bytes(session.hash),
                     (&session.person).into(),
                     moment(session.signed_in_at),
                     moment(session.used_at),
                     moment(session.ends_at),
+                    (&session.amr).into(),
                 ],
             )
             .await?;
@@ -49,7 +50,7 @@ impl SignInStore {
         let row = self
             .tables
             .row(
-                "SELECT person, auth_time, seen_at, ends_at FROM oauth_sessions \
+                "SELECT person, auth_time, seen_at, ends_at, amr FROM oauth_sessions \
                  WHERE hash = $1 AND ends_at > $2 AND seen_at + $3 > $2",
                 [bytes(hash), moment(now), moment(idle.as_secs())],
             )
@@ -72,6 +73,7 @@ impl SignInStore {
             signed_in_at: row.moment(1)?,
             used_at: now,
             ends_at: row.moment(3)?,
+            amr: row.get(4)?,
         }))
     }
 

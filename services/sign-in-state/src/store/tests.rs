@@ -44,6 +44,7 @@ fn grant(id: u8, person: &str) -> Grant {
         databases: Some(vec!["shop".to_owned()]),
         is_renewable: true,
         signed_in_at: NOW - 5,
+        amr: "pwd otp".to_owned(),
         made_at: NOW,
         used_at: NOW,
         ends_at: NOW + 180 * DAY,
@@ -198,6 +199,7 @@ async fn sessions_end(store: &impl Store) {
         hash: [id; 32],
         person: "cid".to_owned(),
         signed_in_at: at,
+        amr: "pwd".to_owned(),
         used_at: at,
         ends_at: NOW + 43_200,
     };
@@ -296,7 +298,97 @@ async fn a_person_has_grants_and_consents(store: &impl Store) {
     assert_eq!((withdraw().await, withdraw().await), (Ok(true), Ok(false)));
 }
 
+async fn devices_wait_for_a_person(store: &impl Store) {
+    let device = |id: u8, user_code: u8| Device {
+        hash: [id; 32],
+        user_code: [user_code; 32],
+        client: "ziggurat-cli".to_owned(),
+        resource: "https://tools.example/mcp".to_owned(),
+        alias: None,
+        scope: "mcp".to_owned(),
+        ends_at: NOW + 600,
+    };
+    assert_eq!(store.add_device(device(1, 1), NOW).await, Ok(true));
+    assert_eq!(
+        store.add_device(device(2, 1), NOW).await,
+        Ok(false),
+        "a code is taken"
+    );
+    assert_eq!(store.add_device(device(2, 2), NOW).await, Ok(true));
+    assert_eq!(store.device([1; 32], NOW).await, Ok(Some(device(1, 1))));
+    assert_eq!(store.device([9; 32], NOW).await, Ok(None));
+    let poll = async |id: u8, now| store.poll_device([id; 32], "ziggurat-cli", now).await;
+    assert_eq!(poll(1, NOW + 5).await, Ok(Polled::Waits));
+    assert_eq!(poll(1, NOW + 9).await, Ok(Polled::TooSoon));
+    assert_eq!(
+        poll(1, NOW + 16).await,
+        Ok(Polled::TooSoon),
+        "the interval has grown"
+    );
+    assert_eq!(poll(1, NOW + 31).await, Ok(Polled::Waits));
+    let foreign = store.poll_device([1; 32], "another", NOW + 60).await;
+    assert_eq!(foreign, Ok(Polled::Unknown));
+
+    let made = grant(80, "fay");
+    let allow = async || {
+        store
+            .approve_device([1; 32], made.clone(), consent(80))
+            .await
+    };
+    assert_eq!(allow().await, Ok(true));
+    assert_eq!(allow().await, Ok(true), "a double click");
+    assert_eq!(
+        store.device([1; 32], NOW + 60).await,
+        Ok(None),
+        "it is decided"
+    );
+    assert_eq!(poll(1, NOW + 60).await, Ok(Polled::Good(Box::new(made))));
+    assert_eq!(poll(1, NOW + 66).await, Ok(Polled::Again([80; 16])));
+    assert_eq!(
+        store.grant([80; 16], NOW + 66).await,
+        Ok(None),
+        "its grant has ended"
+    );
+    assert_eq!(store.deny_device([2; 32], NOW + 60).await, Ok(true));
+    assert_eq!(store.deny_device([2; 32], NOW + 60).await, Ok(false));
+    assert_eq!(poll(2, NOW + 60).await, Ok(Polled::Denied));
+    assert_eq!(poll(2, NOW + 600).await, Ok(Polled::Expired));
+}
+
+async fn factors_hold_once(store: &impl Store) {
+    let factor = Factor {
+        person: "gil".to_owned(),
+        sealed: "sealed".to_owned(),
+        last_step: 100,
+        recovery: vec![[1; 32], [2; 32]],
+    };
+    assert_eq!(store.factor("gil").await, Ok(None));
+    assert_eq!(store.add_factor(factor.clone()).await, Ok(true));
+    let other = Factor {
+        sealed: "other".to_owned(),
+        ..factor.clone()
+    };
+    assert_eq!(store.add_factor(other).await, Ok(false), "there is one");
+    assert_eq!(store.factor("gil").await, Ok(Some(factor)));
+    let mut steps = Vec::new();
+    for step in [100, 101, 101, 99] {
+        steps.push(store.use_step("gil", step).await);
+    }
+    assert_eq!(steps, [Ok(false), Ok(true), Ok(false), Ok(false)]);
+    assert_eq!(store.use_recovery("gil", [1; 32]).await, Ok(true));
+    assert_eq!(store.use_recovery("gil", [1; 32]).await, Ok(false));
+    let left = store.factor("gil").await.expect("read").expect("a factor");
+    assert_eq!((left.last_step, left.recovery), (101, vec![[2; 32]]));
+    assert_eq!(store.remove_factor("gil").await, Ok(true));
+    assert_eq!(store.remove_factor("gil").await, Ok(false));
+    assert_eq!(store.use_recovery("gil", [2; 32]).await, Ok(false));
+    assert_eq!(store.use_once([200; 32], NOW + 60, NOW).await, Ok(true));
+    assert_eq!(store.use_once([200; 32], NOW + 60, NOW).await, Ok(false));
+}
+
 async fn the_rules_hold(store: &impl Store) {
+    devices_wait_for_a_person(store).await;
+    factors_hold_once(store).await;
     a_person_has_grants_and_consents(store).await;
     codes_are_good_once(store).await;
     a_consent_makes_one_grant(store).await;
