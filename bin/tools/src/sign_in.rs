@@ -68,7 +68,14 @@ impl ServedSignIn {
         let settings = section.settings(&issuer, vec![resource(section, &issuer)]);
         let service = SignIn::new(settings, people, store.clone(), keys.clone());
         let service = service.context("invalid configuration: http.auth.oauth")?;
-        let tokens = OwnTokens::new(section, &issuer, &service, &accounts, &store, &app.databases);
+        let tokens = OwnTokens::new(
+            section,
+            &issuer,
+            &service,
+            &accounts,
+            &store,
+            &app.databases,
+        );
         let tokens = tokens.context(SECTION)?;
         follow(app, section, store, keys, &tokens).await;
         let signed = Some(SignedTokens::Own(tokens));

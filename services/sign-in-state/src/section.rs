@@ -136,9 +136,13 @@ impl SignInSection {
 
 fn registration(file: &Section<'_>) -> Registration {
     let usual = Registration::default();
-    let dynamic = file.key("dynamic").boolean();
+    let is_on = |name: &str, usual| file.key(name).boolean().unwrap_or(usual);
     Registration {
-        dynamic: dynamic.unwrap_or(usual.dynamic),
+        metadata_documents: is_on("metadata_documents", usual.metadata_documents),
+        fetch: is_on("fetch", usual.fetch),
+        document_hosts: file.key("document_hosts").texts().unwrap_or_default(),
+        private_hosts: file.key("private_hosts").texts().unwrap_or_default(),
+        dynamic: is_on("dynamic", usual.dynamic),
         redirect_hosts: file.key("redirect_hosts").texts().unwrap_or_default(),
         schemes: file.key("schemes").texts().unwrap_or(usual.schemes),
     }

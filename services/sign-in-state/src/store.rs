@@ -4,6 +4,7 @@ mod clients;
 mod columns;
 mod consents;
 mod devices;
+mod documents;
 mod ended;
 mod factors;
 mod grants;
@@ -17,8 +18,8 @@ use std::{error::Error, path::Path, sync::Arc, time::Duration};
 use sqlx::migrate::Migrator;
 use tracing::error;
 use ziggurat_mcp_auth::{
-    Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, Polled, Rotated, Rotation,
-    Seconds, Session, Store, StoredClient, Unavailable, UsedCode, Why,
+    Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument, Polled,
+    Rotated, Rotation, Seconds, Session, Store, StoredClient, Unavailable, UsedCode, Why,
 };
 use ziggurat_state::{StateDatabase, StoreError, Tables, migrator};
 
@@ -250,6 +251,27 @@ impl Store for SignInStore {
 
     async fn end_sessions(&self, person: &str) -> Result<(), Unavailable> {
         told(self.delete_sessions_of(person).await)
+    }
+
+    async fn document(&self, url: &str) -> Result<Option<KeptDocument>, Unavailable> {
+        told(self.find_document(url).await)
+    }
+
+    async fn keep_document(&self, url: &str, document: KeptDocument) -> Result<(), Unavailable> {
+        told(self.write_document(url, &document).await)
+    }
+
+    async fn document_failed(&self, url: &str, now: Seconds) -> Result<(), Unavailable> {
+        told(self.note_failure(url, now).await)
+    }
+
+    async fn use_once(
+        &self,
+        hash: Digest,
+        ends_at: Seconds,
+        now: Seconds,
+    ) -> Result<bool, Unavailable> {
+        told(self.note_seen(hash, ends_at, now).await)
     }
 }
 

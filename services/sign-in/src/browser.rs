@@ -22,7 +22,7 @@ use crate::{
     keys::{KeyError, Keys, digest},
     pages::Page,
     people::{People, Person, Unavailable},
-    service::{Due, Read, Shared},
+    service::{Due, NoClient, Read, Shared},
     store::{Seconds, Session, Store},
 };
 
@@ -45,6 +45,8 @@ enum Failure {
     NoForm,
     /// The form is too old, or of another browser.
     Expired,
+    /// There is no client to go on with.
+    NoClient(NoClient),
     /// The request cannot be read.
     Page(StatusCode, &'static str),
     /// There were too many requests.
@@ -202,12 +204,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         Ok(person.map(|person| (session, person)))
     }
 
-    async fn client_of(&self, id: &str, now: Seconds) -> Result<Client, Failure> {
-        let client = self.client(id, now).await?;
-        client.ok_or(Failure::Page(
-            StatusCode::BAD_REQUEST,
-            "The program that sent you here is not known.",
-        ))
+    async fn client_of(&self, id: &str, read: &Read) -> Result<Client, Failure> {
+        let client = self.client(id, read).await;
+        client.map_err(Failure::NoClient)
     }
 
     fn failed(&self, failure: &Failure) -> Answer {
@@ -225,6 +224,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 StatusCode::BAD_REQUEST,
                 "This sign-in has expired. Go back to the program and start again.",
             ),
+            Failure::NoClient(reason) => (reason.status(), &*reason.to_string()),
             Failure::Page(status, problem) => (*status, *problem),
             Failure::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, TOO_MANY),
         };

@@ -1,11 +1,15 @@
 //! The programs that ask for tokens.
 
+pub(crate) mod assertion;
+pub(crate) mod document;
+pub(crate) mod pinned;
 pub(crate) mod redirect;
 pub(crate) mod registration;
 pub(crate) mod user_code;
 
 use serde_json::json;
 
+use self::document::{ClientKeys, Published};
 use crate::{
     keys::{Seal, digest},
     settings::{ManualClient, Settings},
@@ -58,6 +62,8 @@ pub(crate) struct Client {
     pub(crate) is_manual: bool,
     /// Says that a consent that was given before holds without a click.
     pub(crate) skips_consent: bool,
+    /// Facts of its document, if its id is the address of one.
+    pub(crate) published: Option<Published>,
 }
 
 /// The secret of a client.
@@ -122,19 +128,28 @@ impl Client {
     /// The secret of a client that registered itself proves nothing: another program that registers
     /// the same gets it.
     pub(crate) fn can_prove_itself(&self) -> bool {
-        self.is_manual && self.skips_consent && self.secret.is_some()
+        let has_keys = self.published.as_ref().is_some_and(|it| it.keys.is_some());
+        has_keys || self.is_manual && self.skips_consent && self.secret.is_some()
+    }
+
+    /// Returns whether the administrator or this program knows the client, so that it is not a
+    /// stranger.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.is_manual || self.published.is_some() && pinned::is_known(&self.id)
     }
 
     /// Returns the digest of all that a person relies on in a consent that holds without a click.
     pub(crate) fn digest(&self) -> [u8; 32] {
-        let parts = json!([self.name, self.redirect_uris]);
+        let keys = self.published.as_ref().and_then(|it| it.keys.as_ref());
+        let keys = keys.map(ClientKeys::text);
+        let parts = json!([self.name, self.redirect_uris, keys]);
         digest(parts.to_string().as_bytes())
     }
 
     /// Returns whether a secret is the right one; without one, whether the client needs none.
     pub(crate) fn is_proved(&self, given: Option<&str>, seal: &Seal) -> bool {
         match (&self.secret, given) {
-            (None, None) => true,
+            (None, None) => self.published.as_ref().is_none_or(|it| it.takes_none),
             (None, Some(_)) | (Some(_), None) => false,
             (Some(Secret::Hash(hash)), Some(given)) => *hash == digest(given.as_bytes()),
             (Some(Secret::OfId), Some(given)) => {
@@ -155,6 +170,7 @@ impl From<&ManualClient> for Client {
             secret: client.secret_hash.map(Secret::Hash),
             is_manual: true,
             skips_consent: client.skip_consent,
+            published: None,
         }
     }
 }
@@ -170,6 +186,7 @@ impl From<StoredClient> for Client {
             secret: has_secret.then_some(Secret::OfId),
             is_manual: false,
             skips_consent: false,
+            published: None,
         }
     }
 }

@@ -1,8 +1,12 @@
 //! The documents that clients find everything with (RFC 8414, RFC 9728).
 
 use serde_json::{Value, json};
+use ziggurat_layers::access_token::Algorithm;
 
-use crate::settings::{Resource, Settings};
+use crate::{
+    clients::document::ALGORITHMS,
+    settings::{Resource, Settings},
+};
 
 /// Path of the document about the authorization server.
 pub(crate) const SERVER: &str = "/.well-known/oauth-authorization-server";
@@ -19,11 +23,22 @@ pub(crate) const KEYS: &str = "/.well-known/jwks.json";
 /// The grant type of devices (RFC 8628).
 pub(crate) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// Ways in which clients prove themselves at the token endpoint.
-const METHODS: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
+/// Ways in which clients prove themselves at the token endpoint. The last one needs their keys.
+const METHODS: [&str; 4] = [
+    "none",
+    "client_secret_basic",
+    "client_secret_post",
+    "private_key_jwt",
+];
 
-/// Returns the document about the authorization server.
-pub(crate) fn server(settings: &Settings) -> Value {
+/// Returns the document about the authorization server. It says whether documents of clients are
+/// fetched.
+pub(crate) fn server(settings: &Settings, is_fetching: bool) -> Value {
+    let methods = if is_fetching {
+        &METHODS[..]
+    } else {
+        &METHODS[..METHODS.len() - 1]
+    };
     let address = |path: &str| settings.address(path);
     let resources = settings.resources.iter().map(|resource| &resource.uri);
     let mut document = json!({
@@ -36,12 +51,12 @@ pub(crate) fn server(settings: &Settings) -> Value {
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code", "refresh_token"],
         "code_challenge_methods_supported": ["S256"],
-        "token_endpoint_auth_methods_supported": METHODS,
-        "revocation_endpoint_auth_methods_supported": METHODS,
+        "token_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_methods_supported": methods,
         "scopes_supported": settings.scopes(),
         "protected_resources": resources.collect::<Vec<_>>(),
         // A client that reads true never registers.
-        "client_id_metadata_document_supported": false,
+        "client_id_metadata_document_supported": is_fetching,
         "authorization_response_iss_parameter_supported": true,
     });
     if !settings.device_clients.is_empty() {
@@ -51,6 +66,13 @@ pub(crate) fn server(settings: &Settings) -> Value {
             grants.push(DEVICE_CODE.into());
         }
     }
+    if is_fetching {
+        let algorithms = ALGORITHMS.map(Algorithm::name);
+        for endpoint in ["token", "revocation"] {
+            let name = format!("{endpoint}_endpoint_auth_signing_alg_values_supported");
+            document[name] = json!(algorithms);
+        }
+    }
     if settings.registration.dynamic {
         document["registration_endpoint"] = address("/oauth/register").into();
     }
@@ -58,8 +80,8 @@ pub(crate) fn server(settings: &Settings) -> Value {
 }
 
 /// Returns the document about the authorization server for clients of `OpenID` Connect.
-pub(crate) fn openid(settings: &Settings) -> Value {
-    let mut document = server(settings);
+pub(crate) fn openid(settings: &Settings, is_fetching: bool) -> Value {
+    let mut document = server(settings, is_fetching);
     document["subject_types_supported"] = json!(["public"]);
     document["id_token_signing_alg_values_supported"] = json!(["EdDSA"]);
     document

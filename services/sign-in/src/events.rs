@@ -46,7 +46,9 @@ pub enum EventKind {
     SecondFactorFailed,
     /// A client registered itself.
     ClientRegistered,
-    /// A client may not register itself so.
+    /// The document of a client, or its keys, were fetched.
+    ClientFetched,
+    /// A client may not register itself so, or its document is not good.
     ClientRefused,
     /// A person allowed a client something.
     ConsentGiven,
@@ -143,6 +145,7 @@ impl EventKind {
             Self::LoginLocked => "login.locked",
             Self::SecondFactorFailed => "second_factor.failed",
             Self::ClientRegistered => "client.registered",
+            Self::ClientFetched => "client.fetched",
             Self::ClientRefused => "client.refused",
             Self::ConsentGiven => "consent.given",
             Self::ConsentDenied => "consent.denied",

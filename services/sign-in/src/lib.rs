@@ -88,10 +88,10 @@ pub use self::{
     events::{Event, EventKind},
     keys::{KeyError, Keys, OwnKeys, Seal},
     people::{Database, LoginError, People, Person, Unavailable},
-    service::SignIn,
+    service::{FetchDocument, SignIn},
     settings::{ManualClient, Page, Registration, Resource, SecondFactor, Settings, SettingsError},
     store::{
-        Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, Polled, Rotated,
-        Rotation, Seconds, Session, Store, UsedCode, Why, memory::MemoryStore,
+        Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument, Polled,
+        Rotated, Rotation, Seconds, Session, Store, UsedCode, Why, memory::MemoryStore,
     },
 };

@@ -4,7 +4,7 @@ pub(crate) mod account;
 pub(crate) mod device;
 pub(crate) mod factor;
 
-use std::{fmt::Write as _, sync::LazyLock};
+use std::{borrow::Cow, fmt::Write as _, sync::LazyLock};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
@@ -266,12 +266,12 @@ pub(crate) fn told(settings: &Settings, client: &Client, told: &Told, address: &
     .answer()
 }
 
-/// Returns who vouches for the name of a client.
-fn vouched(client: &Client) -> &'static str {
-    if client.is_manual {
-        "registered by the administrator"
-    } else {
-        "a name the program gave itself; nobody has checked it"
+/// Returns who vouches for the name of a client, as HTML.
+fn vouched(client: &Client) -> Cow<'static, str> {
+    match &client.published {
+        Some(published) => format!("published by {}", escape(&published.host)).into(),
+        None if client.is_manual => "registered by the administrator".into(),
+        None => "a name the program gave itself; nobody has checked it".into(),
     }
 }
 

@@ -1,5 +1,8 @@
 //! The service: finds the endpoint of a request, and reads its body.
 
+mod copies;
+mod fetch;
+mod known;
 mod limits;
 
 use std::{
@@ -30,7 +33,6 @@ use ziggurat_layers::{
 
 use crate::{
     answer::{Answer, document, empty, with_header},
-    clients::Client,
     documents,
     events::{Event, Events},
     keys::Keys,
@@ -39,7 +41,12 @@ use crate::{
     store::{Factor, Seconds, Store},
 };
 
-use self::limits::{Limits, Time};
+pub use self::fetch::FetchDocument;
+pub(crate) use self::{copies::Wanted, known::NoClient};
+use self::{
+    fetch::Fetches,
+    limits::{Limits, Time},
+};
 
 /// Longest body.
 const LONGEST_BODY: usize = 64 << 10;
@@ -57,6 +64,7 @@ pub(crate) struct Shared<P, S, K> {
     pub(crate) keys: K,
     pub(crate) limits: Limits,
     events: Events,
+    fetches: Fetches,
     time: Time,
 }
 
@@ -184,6 +192,7 @@ impl<P: People, S: Store, K: Keys> SignIn<P, S, K> {
             keys,
             limits: Limits::new(&time),
             events: Events::default(),
+            fetches: Fetches::default(),
             time,
         };
         Ok(Self {
@@ -211,6 +220,16 @@ impl<P: People, S: Store, K: Keys> SignIn<P, S, K> {
     /// Fails if the store cannot be asked.
     pub async fn needs_second_factor(&self, person: &str) -> Result<bool, Unavailable> {
         Ok(self.shared.due_factor(person).await? != Due::Nothing)
+    }
+
+    /// Fetches the documents of clients, if [`Registration::fetch`](crate::Registration::fetch) is
+    /// on. Without a fetcher, clients with a document are those that are built in.
+    ///
+    /// The first fetcher of a server and its clones stays.
+    #[must_use]
+    pub fn with_fetch(self, fetch: impl FetchDocument) -> Self {
+        self.shared.fetches.set(fetch);
+        self
     }
 
     /// Returns whether a path is served here.
@@ -295,8 +314,14 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             parts,
         };
         match endpoint {
-            Endpoint::ServerDocument => kept(document(&documents::server(&self.settings))),
-            Endpoint::OpenIdDocument => kept(document(&documents::openid(&self.settings))),
+            Endpoint::ServerDocument => kept(document(&documents::server(
+                &self.settings,
+                self.is_fetching(),
+            ))),
+            Endpoint::OpenIdDocument => kept(document(&documents::openid(
+                &self.settings,
+                self.is_fetching(),
+            ))),
             Endpoint::ResourceDocument => self.resource(&read),
             Endpoint::Keys => self.published(),
             Endpoint::Register => self.register(&read).await,
@@ -355,19 +380,6 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             ..event
         };
         self.events.take(&event, &read.parts.extensions);
-    }
-
-    /// Returns the client with this id.
-    pub(crate) async fn client(
-        &self,
-        id: &str,
-        now: Seconds,
-    ) -> Result<Option<Client>, Unavailable> {
-        if let Some(client) = Client::manual(&self.settings, id) {
-            return Ok(Some(client));
-        }
-        let found = self.store.client(id, now).await?;
-        Ok(found.map(Client::from))
     }
 }
 

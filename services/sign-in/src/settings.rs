@@ -81,6 +81,14 @@ pub enum SecondFactor {
 /// Rules for clients that register themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
+    /// Clients with the address of a document as their id.
+    pub metadata_documents: bool,
+    /// Fetches these documents. Without it there are only the clients that are built in.
+    pub fetch: bool,
+    /// Hosts of these documents. `*.` stands for all names below; without a host all are read.
+    pub document_hosts: Vec<String>,
+    /// Hosts of these documents that may have a port and no dot, for intranets and tests.
+    pub private_hosts: Vec<String>,
     /// Dynamic registration (RFC 7591).
     pub dynamic: bool,
     /// Hosts of redirect addresses, besides those of known clients. A star stands for all.
@@ -225,6 +233,10 @@ impl Default for Registration {
     fn default() -> Self {
         let schemes = ["cursor", "vscode", "vscode-insiders", "windsurf", "claude"];
         Self {
+            metadata_documents: true,
+            fetch: true,
+            document_hosts: Vec::new(),
+            private_hosts: Vec::new(),
             dynamic: true,
             redirect_hosts: Vec::new(),
             schemes: schemes.map(str::to_owned).to_vec(),

@@ -208,6 +208,27 @@ pub trait Store: Send + Sync + 'static {
 
     /// Ends all sessions of a person.
     fn end_sessions(&self, person: &str) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Returns the row of the document at an address.
+    fn document(
+        &self,
+        url: &str,
+    ) -> impl Future<Output = Result<Option<KeptDocument>, Unavailable>> + Send;
+
+    /// Keeps a document in place of the row before. There are 1,000 rows at most: the oldest go, rows
+    /// without a copy first.
+    fn keep_document(
+        &self,
+        url: &str,
+        document: KeptDocument,
+    ) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Notes that a document could not be fetched. A copy of it stays.
+    fn document_failed(
+        &self,
+        url: &str,
+        now: Seconds,
+    ) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }
 
 /// The SHA-256 of a secret.
@@ -433,4 +454,17 @@ impl Why {
             Self::Person => "person",
         }
     }
+}
+
+/// The copy of a document that a client publishes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptDocument {
+    /// The last good document, if there was one.
+    pub text: Option<String>,
+    /// The moment at which it was fetched.
+    pub fetched_at: Seconds,
+    /// The moment until which it is not fetched anew.
+    pub fresh_until: Seconds,
+    /// The moment at which fetching it failed, if nothing was fetched since.
+    pub failed_at: Option<Seconds>,
 }

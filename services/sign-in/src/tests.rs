@@ -1,13 +1,17 @@
 //! A browser and a client against the whole service.
 
 mod account;
+mod assertions;
 mod attacks;
 mod consents;
 mod devices;
+mod documents;
 mod events;
 mod factor;
+mod fetched;
 mod flow;
 mod limits;
+mod web;
 
 use std::{
     collections::BTreeMap,

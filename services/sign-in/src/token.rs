@@ -1,6 +1,7 @@
 //! The endpoints of programs: tokens, registration and revocation.
 
 mod access;
+mod assertion;
 mod device;
 mod proof;
 mod refresh;
@@ -21,7 +22,7 @@ use crate::{
     store::{Grant, Rotated, Rotation, Store, UsedCode, Why},
 };
 
-use self::refresh::RefreshToken;
+use self::{proof::Proved, refresh::RefreshToken};
 
 impl From<Unavailable> for OAuthError {
     fn from(_: Unavailable) -> Self {
@@ -113,11 +114,11 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             let problem = "grant_type is not one of this server";
             return Err(OAuthError::new("unsupported_grant_type", problem));
         }
-        let client = self.proved(read, &form).await?;
+        let proved = self.proved(read, &form).await?;
         match grant_type {
-            "authorization_code" => self.by_code(read, &form, &client).await,
-            "refresh_token" => self.by_refresh_token(read, &form, &client).await,
-            _ => self.by_device_code(read, &form, &client).await,
+            "authorization_code" => self.by_code(read, &form, &proved).await,
+            "refresh_token" => self.by_refresh_token(read, &form, &proved.client).await,
+            _ => self.by_device_code(read, &form, &proved.client).await,
         }
     }
 
@@ -126,7 +127,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         &self,
         read: &Read,
         form: &Form,
-        client: &Client,
+        Proved { client, has_proof }: &Proved,
     ) -> Result<Value, OAuthError> {
         let code = required(form, "code")?;
         let verifier = form.get("code_verifier").unwrap_or_default();
@@ -145,8 +146,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let is_same = grant.client == client.id
             && is_same_redirect(code.redirect_uri.as_deref(), form.get("redirect_uri"))
             && challenge_of(verifier) == code.challenge
-            // A client with a secret has proved it by now.
-            && (!code.needs_proof || client.secret.is_some());
+            && (*has_proof || !code.needs_proof);
         let person = self.people.find(&grant.person).await?;
         let Some(person) = person.filter(|_| is_same) else {
             // Its code is used up, so no other client can have it.
@@ -241,7 +241,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     async fn revoked(&self, read: &Read) -> Result<(), OAuthError> {
         self.may_prove(read)?;
         let form = form(read)?;
-        let client = self.proved(read, &form).await?;
+        let client = self.proved(read, &form).await?.client;
         let token = required(&form, "token")?;
         let by_refresh = RefreshToken::read(token, &self.keys.seal()).map(|token| token.grant);
         let Some(id) = by_refresh.or_else(|| access::grant_of(token, &self.keys)) else {

@@ -115,7 +115,12 @@ impl Auth {
 
     /// Checks what the sign-in needs of the other settings. A client that starts the server as a child
     /// process has no sign-in.
-    pub(super) fn check_sign_in(&mut self, file: &Section<'_>, http: Option<&Http>, is_child: bool) {
+    pub(super) fn check_sign_in(
+        &mut self,
+        file: &Section<'_>,
+        http: Option<&Http>,
+        is_child: bool,
+    ) {
         if self.oauth.is_none() {
             return;
         }

@@ -1,9 +1,6 @@
 //! The addresses of the server as a protected resource (RFC 9728): each has a document of its own.
 
-use http::{
-    HeaderValue, Request, Response, StatusCode, Uri,
-    header::WWW_AUTHENTICATE,
-};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, header::WWW_AUTHENTICATE};
 
 use crate::interface::CALLS;
 
@@ -16,8 +13,12 @@ pub(crate) fn name_address<B, C>(
     request: &mut Request<B>,
 ) -> impl FnOnce(Response<C>) -> Response<C> + use<B, C> {
     let path = request.uri().path();
-    let below = path.strip_prefix(CALLS).filter(|rest| rest.starts_with('/'));
-    let below = below.filter(|rest| rest.bytes().all(is_plain)).map(str::to_owned);
+    let below = path
+        .strip_prefix(CALLS)
+        .filter(|rest| rest.starts_with('/'));
+    let below = below
+        .filter(|rest| rest.bytes().all(is_plain))
+        .map(str::to_owned);
     if below.as_deref() == Some("/") {
         serve_as_calls(request);
     }
@@ -73,11 +74,17 @@ mod tests {
         let name = name_address(&mut request);
         let own = "Bearer scope=\"mcp\", resource_metadata=\
                    \"https://tools.example/.well-known/oauth-protected-resource/mcp\"";
-        let response = Response::builder().status(401).header(WWW_AUTHENTICATE, own);
+        let response = Response::builder()
+            .status(401)
+            .header(WWW_AUTHENTICATE, own);
         let response = name(response.body(()).expect("a response"));
         let challenge = response.headers()[WWW_AUTHENTICATE].to_str().expect("text");
         let (_, address) = challenge.rsplit_once('=').expect("an address");
-        let address = address.trim_matches('"').rsplit_once(DOCUMENTS).expect("a document").1;
+        let address = address
+            .trim_matches('"')
+            .rsplit_once(DOCUMENTS)
+            .expect("a document")
+            .1;
         (request.uri().to_string(), address.to_owned())
     }
 

@@ -118,3 +118,14 @@ CREATE TABLE oauth_seen (
 );
 
 CREATE INDEX oauth_seen_ends ON oauth_seen (ends_at);
+
+-- Documents of clients and their keys.
+CREATE TABLE oauth_documents (
+    url text PRIMARY KEY,
+    -- The last good one, if there was one.
+    document text,
+    fetched_at bigint NOT NULL,
+    fresh_until bigint NOT NULL,
+    -- 0 if nothing failed since.
+    failed_at bigint NOT NULL
+);

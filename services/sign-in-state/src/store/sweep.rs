@@ -34,6 +34,8 @@ const ENDED: [&str; 5] = [
      WHERE ends_at < $1 LIMIT 1000) RETURNING hash",
     "DELETE FROM oauth_seen WHERE hash IN (SELECT hash FROM oauth_seen \
      WHERE ends_at < $1 LIMIT 1000) RETURNING hash",
+    "DELETE FROM oauth_documents WHERE url IN (SELECT url FROM oauth_documents \
+     WHERE fresh_until < $1 AND failed_at < $1 LIMIT 1000) RETURNING url",
 ];
 
 /// Notes the end of grants at their clients before the rows go: `$1` is a week ago.

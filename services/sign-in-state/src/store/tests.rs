@@ -1,5 +1,7 @@
 //! Every store of a sign-in keeps the same rules.
 
+mod documents;
+
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use ziggurat_mcp_auth::MemoryStore;

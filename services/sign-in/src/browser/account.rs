@@ -35,7 +35,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 let flow = flow.of_session(session.hash)?;
                 self.account_page(read, &flow, &person, None).await?
             }
-            None => self.login_page(&flow, read.now, None).await?,
+            None => self.login_page(&flow, read, None).await?,
         };
         Ok(with_header(answer, SET_COOKIE, &cookie))
     }
@@ -47,7 +47,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let found = found.filter(|(session, _)| is_own(session));
         let (session, person) = found.ok_or(Failure::Expired)?;
         if !is_young(&session, read.now) {
-            return self.login_page(&flow, read.now, None).await;
+            return self.login_page(&flow, read, None).await;
         }
         if let Some(id) = form.get("withdraw") {
             let notice = if self.withdrawn(read, &person, id).await? {
@@ -178,7 +178,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
 
     async fn shown(&self, grant: Grant, now: Seconds) -> Result<Shown, Failure> {
         Ok(Shown {
-            client: self.client(&grant.client, now).await?,
+            client: self.known_client(&grant.client, now).await?,
             id: BASE64_URL_SAFE_NO_PAD.encode(grant.id),
             grant,
         })

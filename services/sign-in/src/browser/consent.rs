@@ -31,7 +31,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     pub(super) async fn decided(&self, read: &Read) -> Result<Answer, Failure> {
         let (form, cookies, flow) = self.form(read)?;
         let wish = flow.wish().ok_or(Failure::Expired)?;
-        let client = self.client_of(&wish.client, read.now).await?;
+        let client = self.client_of(&wish.client, read).await?;
         let found = self.signed_in_at(&cookies, read.now).await?;
         let found = found.filter(|(session, _)| flow.is_of(session.hash));
         let (session, person) = found.ok_or(Failure::Expired)?;

@@ -53,7 +53,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let flow = flow.with_goal(goal_of(device));
         match self.signed_in_at(&cookies, read.now).await? {
             Some((session, person)) => self.next_page(read, flow, &session, &person).await,
-            None => self.login_page(&flow, read.now, None).await,
+            None => self.login_page(&flow, read, None).await,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{
     pages::{self, Page},
     people::{LoginError, People, Person},
     service::{Due, Read, Shared},
-    store::{Digest, Seconds, Session, Store},
+    store::{Digest, Session, Store},
 };
 
 // === impl Shared ===
@@ -38,7 +38,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             };
             let event = Event::new(kind);
             self.record(read, Event { client, ..event });
-            return self.not_signed_in(&flow, error, read.now).await;
+            return self.not_signed_in(&flow, error, read).await;
         };
         let secret = match self.due_factor(&person.id).await? {
             Due::Nothing => {
@@ -113,7 +113,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let Some(wish) = flow.wish() else {
             return self.account_page(read, &flow, person, None).await;
         };
-        let client = self.client_of(&wish.client, read.now).await?;
+        let client = self.client_of(&wish.client, read).await?;
         if let Goal::Client(asked) = &flow.goal {
             let skipped = self.skipped(read, &client, asked, session, person);
             if let Some(address) = skipped.await? {
@@ -127,7 +127,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         &self,
         flow: &Flow,
         error: LoginError,
-        now: Seconds,
+        read: &Read,
     ) -> Result<Answer, Failure> {
         let (status, problem, wait) = match error {
             LoginError::Wrong => {
@@ -144,7 +144,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 (StatusCode::SERVICE_UNAVAILABLE, problem, wait)
             }
         };
-        let mut answer = self.login_page(flow, now, Some(problem)).await?;
+        let mut answer = self.login_page(flow, read, Some(problem)).await?;
         *answer.status_mut() = status;
         Ok(match wait {
             Some(wait) => retry_after(answer, wait),
@@ -158,7 +158,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             self.store.end_session(session).await?;
         }
         let flow = flow.without_person();
-        let answer = self.login_page(&flow, read.now, None).await?;
+        let answer = self.login_page(&flow, read, None).await?;
         let cookie = set_cookie(&self.settings, "session", "", 0);
         Ok(with_header(answer, SET_COOKIE, &cookie))
     }
@@ -166,11 +166,11 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     pub(super) async fn login_page(
         &self,
         flow: &Flow,
-        now: Seconds,
+        read: &Read,
         problem: Option<&str>,
     ) -> Result<Answer, Failure> {
         let client = match flow.wish() {
-            Some(wish) => Some(self.client_of(&wish.client, now).await?),
+            Some(wish) => Some(self.client_of(&wish.client, read).await?),
             None => None,
         };
         let sealed = flow.close(&self.keys.seal())?;

@@ -29,7 +29,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         }
         let form = Form::read(query).map_err(|_| malformed)?;
         let client = self
-            .client_of(form.get("client_id").unwrap_or_default(), read.now)
+            .client_of(form.get("client_id").unwrap_or_default(), read)
             .await?;
         let asked = match authorize::check(&form, &client, &self.settings) {
             Ok(asked) => asked,
@@ -67,7 +67,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 let flow = flow.of_session(session.hash)?;
                 self.consent_page(&client, &flow, &person, None).await?
             }
-            None => self.login_page(&flow, read.now, None).await?,
+            None => self.login_page(&flow, read, None).await?,
         };
         Ok(with_header(answer, SET_COOKIE, &cookie))
     }

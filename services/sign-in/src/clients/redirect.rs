@@ -50,22 +50,24 @@ pub(crate) fn is_well_formed(address: &str) -> bool {
 
 /// Returns whether a client that registers itself may be sent back to an address.
 pub(crate) fn is_allowed(address: &str, registration: &Registration) -> bool {
-    if !is_well_formed(address) {
-        return false;
-    }
-    let Some((scheme, rest)) = address.split_once(':') else {
-        return false;
+    let is_host = |rest: &str| {
+        let mut hosts = registration.redirect_hosts.iter();
+        let host = host(rest);
+        KNOWN.contains(&address)
+            || hosts.any(|allowed| allowed == "*" || Some(allowed.as_str()) == host)
     };
-    match scheme {
-        "http" => true,
-        "https" => {
-            let mut hosts = registration.redirect_hosts.iter();
-            let host = host(rest);
-            KNOWN.contains(&address)
-                || hosts.any(|allowed| allowed == "*" || Some(allowed.as_str()) == host)
-        }
-        scheme => scheme.contains('.') || registration.schemes.iter().any(|it| it == scheme),
-    }
+    is_good(address, registration) && address.strip_prefix("https:").is_none_or(is_host)
+}
+
+/// Returns whether a client may be sent back to an address if a host vouches for the client.
+pub(crate) fn is_good(address: &str, registration: &Registration) -> bool {
+    is_well_formed(address)
+        && address.split_once(':').is_some_and(|(scheme, _)| {
+            let mut schemes = registration.schemes.iter();
+            matches!(scheme, "http" | "https")
+                || scheme.contains('.')
+                || schemes.any(|allowed| allowed == scheme)
+        })
 }
 
 /// Returns whether an address fits one that was registered.

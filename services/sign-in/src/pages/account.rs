@@ -98,7 +98,7 @@ fn write_grant(body: &mut String, settings: &Settings, account: &Account<'_>, sh
     let grant = &shown.grant;
     let (name, vouched) = match &shown.client {
         Some(client) => (shown_name(&client.name), vouched(client)),
-        None => (escape(&grant.client), "no longer registered"),
+        None => (escape(&grant.client), "no longer registered".into()),
     };
     let resource = documents::find(&settings.resources, &grant.resource);
     let resource = resource.map_or(&*grant.resource, |(resource, _)| &*resource.title);

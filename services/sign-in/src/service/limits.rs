@@ -20,6 +20,8 @@ pub(super) struct Time(pub(super) Arc<dyn Fn() -> Seconds + Send + Sync>);
 pub(crate) struct Limits {
     requests: Steady<Time>,
     registrations: Steady<Time>,
+    documents: Steady<Time>,
+    documents_of_addresses: Steady<Time>,
     proofs_of_addresses: FailureWindow<Time>,
     proofs_of_clients: FailureWindow<Time>,
     user_codes: FailureWindow<Time>,
@@ -54,6 +56,8 @@ impl Limits {
         Self {
             requests: steady("60 per minute"),
             registrations: steady("20 per hour"),
+            documents: steady("60 per minute"),
+            documents_of_addresses: steady("10 per minute"),
             proofs_of_addresses: window("30 per 15 minutes"),
             proofs_of_clients: window("60 per minute"),
             user_codes: window("10 per 15 minutes").with_in_flight_counted(),
@@ -72,6 +76,14 @@ impl Limits {
     pub(crate) fn registration(&self, address: Option<IpAddr>) -> Result<(), Limited> {
         let limit = self.registrations.limit();
         let admitted = self.registrations.admit(key(address), limit);
+        admitted.map(drop)
+    }
+
+    /// Admits the fetch of a document for an address.
+    pub(super) fn document(&self, address: Option<IpAddr>) -> Result<(), Limited> {
+        let limit = self.documents_of_addresses.limit();
+        self.documents_of_addresses.admit(key(address), limit)?;
+        let admitted = self.documents.admit(Key::UNKNOWN, self.documents.limit());
         admitted.map(drop)
     }
 

@@ -1,6 +1,7 @@
 //! A store in memory: for tests, examples, and one process that may forget.
 
 mod devices;
+mod documents;
 
 use std::{
     cmp::Reverse,
@@ -13,12 +14,15 @@ use crate::{
     clients::StoredClient,
     people::Unavailable,
     store::{
-        Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, Polled, Rotated,
-        Rotation, Seconds, Session, Store, UsedCode, Why,
+        Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument, Polled,
+        Rotated, Rotation, Seconds, Session, Store, UsedCode, Why,
     },
 };
 
-use self::devices::{Devices, Found};
+use self::{
+    devices::{Devices, Found},
+    documents::Documents,
+};
 
 /// Number of clients that may register themselves.
 const MAX_CLIENTS: usize = 10_000;
@@ -55,6 +59,7 @@ struct State {
     factors: HashMap<String, Factor>,
     /// Numbers that hold once, and when they expire.
     used: HashMap<Digest, Seconds>,
+    documents: Documents,
     swept_at: Seconds,
 }
 
@@ -331,7 +336,13 @@ impl Store for MemoryStore {
         ends_at: Seconds,
         now: Seconds,
     ) -> Result<bool, Unavailable> {
-        Ok(self.at(now).used.insert(hash, ends_at).is_none())
+        let mut state = self.at(now);
+        let until = state.used.entry(hash).or_default();
+        let is_new = *until <= now;
+        if is_new {
+            *until = ends_at;
+        }
+        Ok(is_new)
     }
 
     async fn add_session(&self, session: Session) -> Result<(), Unavailable> {
@@ -374,6 +385,21 @@ impl Store for MemoryStore {
         state.sessions.retain(|_, session| session.person != person);
         Ok(())
     }
+
+    async fn document(&self, url: &str) -> Result<Option<KeptDocument>, Unavailable> {
+        Ok(self.state().documents.get(url))
+    }
+
+    async fn keep_document(&self, url: &str, document: KeptDocument) -> Result<(), Unavailable> {
+        let mut state = self.at(document.fetched_at);
+        *state.documents.row(url) = document;
+        Ok(())
+    }
+
+    async fn document_failed(&self, url: &str, now: Seconds) -> Result<(), Unavailable> {
+        self.at(now).documents.row(url).failed_at = Some(now);
+        Ok(())
+    }
 }
 
 // === impl State ===
@@ -392,6 +418,7 @@ impl State {
         self.consents.retain(|_, (_, until)| *until > now);
         self.devices.sweep(now);
         self.used.retain(|_, ends_at| *ends_at > now);
+        self.documents.sweep(now);
         let grants = &self.grants;
         let day = 86_400;
         self.clients.retain(|id, (_, used_at)| {

@@ -39,7 +39,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let code = "temporarily_unavailable";
         admitted.map_err(|limited| OAuthError::too_many(code, &limited))?;
         let form = form(read)?;
-        let client = self.proved(read, &form).await?;
+        let client = self.proved(read, &form).await?.client;
         self.is_for_devices(&client)?;
         let wish = Wish::read(&form, &client, &self.settings);
         let wish = wish.map_err(|(code, problem)| OAuthError::new(code, problem))?;

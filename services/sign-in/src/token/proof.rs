@@ -5,11 +5,11 @@ use http::{StatusCode, header::AUTHORIZATION};
 
 use crate::{
     answer::OAuthError,
-    clients::Client,
+    clients::{Client, assertion},
     form::{Form, decoded},
     keys::Keys,
     people::People,
-    service::{Read, Shared},
+    service::{NoClient, Read, Shared},
     store::Store,
 };
 
@@ -17,7 +17,15 @@ use crate::{
 struct Credentials {
     id: String,
     secret: Option<String>,
+    assertion: Option<String>,
     is_basic: bool,
+}
+
+/// The client of a request.
+pub(super) struct Proved {
+    pub(super) client: Client,
+    /// Says that it has proved itself.
+    pub(super) has_proof: bool,
 }
 
 // === impl Shared ===
@@ -29,21 +37,31 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         admitted.map_err(|limited| OAuthError::too_many("invalid_client", &limited))
     }
 
-    /// Returns the client of a request, which has proved itself if it can.
-    pub(super) async fn proved(&self, read: &Read, form: &Form) -> Result<Client, OAuthError> {
+    /// Returns the client of a request, which has proved itself if it must.
+    pub(super) async fn proved(&self, read: &Read, form: &Form) -> Result<Proved, OAuthError> {
         let credentials = Credentials::read(read, form)?;
-        let client = self.client(&credentials.id, read.now).await?;
-        let client = client.ok_or_else(|| refused(credentials.is_basic))?;
+        let is_basic = credentials.is_basic;
+        let client = self.client(&credentials.id, read).await;
+        let client = client.map_err(|reason| match reason {
+            NoClient::Unknown | NoClient::NotAdmitted { .. } => refused(is_basic),
+            // The document may be read later, and tokens are not lost until then.
+            NoClient::Unreadable { .. } | NoClient::Unavailable => OAuthError::unavailable(),
+        })?;
         let admitted = self.limits.proof_of(&client.id);
         admitted.map_err(|limited| OAuthError::too_many("invalid_client", &limited))?;
         let secret = credentials.secret.as_deref();
-        if client.is_proved(secret, &self.keys.seal()) {
-            return Ok(client);
+        let is_proved = match &credentials.assertion {
+            Some(assertion) => self.is_asserted(read, &client, assertion).await?,
+            None => client.is_proved(secret, &self.keys.seal()),
+        };
+        let has_proof = secret.is_some() || credentials.assertion.is_some();
+        if is_proved {
+            return Ok(Proved { client, has_proof });
         }
-        if secret.is_some() {
+        if has_proof {
             self.limits.count_wrong_proof(read.address, &client.id);
         }
-        Err(refused(credentials.is_basic))
+        Err(refused(is_basic))
     }
 }
 
@@ -51,6 +69,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
 
 impl Credentials {
     fn read(read: &Read, form: &Form) -> Result<Self, OAuthError> {
+        if let Some(assertion) = form.get("client_assertion") {
+            return Self::signed(read, form, assertion);
+        }
         let header = read.parts.headers.get(AUTHORIZATION);
         let in_form = form.get("client_id");
         let Some(header) = header else {
@@ -61,6 +82,7 @@ impl Credentials {
             return Ok(Self {
                 id,
                 secret,
+                assertion: None,
                 is_basic,
             });
         };
@@ -72,7 +94,26 @@ impl Credentials {
         Ok(Self {
             id,
             secret: Some(secret).filter(|secret| !secret.is_empty()),
+            assertion: None,
             is_basic: true,
+        })
+    }
+
+    /// Reads an assertion, which is the only proof of its request.
+    fn signed(read: &Read, form: &Form, assertion: &str) -> Result<Self, OAuthError> {
+        let is_typed = form.get("client_assertion_type") == Some(assertion::TYPE);
+        let is_alone =
+            !read.parts.headers.contains_key(AUTHORIZATION) && form.get("client_secret").is_none();
+        let named = assertion::client_of(assertion).filter(|_| is_typed && is_alone);
+        let id = named.ok_or_else(|| refused(false))?;
+        if form.get("client_id").is_some_and(|other| other != id) {
+            return Err(refused(false));
+        }
+        Ok(Self {
+            id,
+            secret: None,
+            assertion: Some(assertion.to_owned()),
+            is_basic: false,
         })
     }
 }
