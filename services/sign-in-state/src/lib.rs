@@ -3,11 +3,13 @@
 //! The sign-in itself is `ziggurat-mcp-auth`. Here are its parts that the servers share: the file of
 //! the keys, the tables of grants and clients, and the section of a configuration.
 
+mod guarded_fetch;
 mod key_file;
 mod section;
 mod store;
 
 pub use self::{
+    guarded_fetch::{GuardedFetch, GuardedFetchError},
     key_file::{KeyFile, KeyFileError},
     section::SignInSection,
     store::{EndedGrants, SignInStore, SweepRules},
