@@ -223,15 +223,6 @@ impl Store for SignInStore {
         told(self.take_recovery(person, hash).await)
     }
 
-    async fn use_once(
-        &self,
-        hash: Digest,
-        ends_at: Seconds,
-        _: Seconds,
-    ) -> Result<bool, Unavailable> {
-        told(self.note_once(hash, ends_at).await)
-    }
-
     async fn add_session(&self, session: Session) -> Result<(), Unavailable> {
         told(self.insert_session(&session).await)
     }

@@ -1,6 +1,6 @@
-//! Second factors of people, and numbers that hold once.
+//! Second factors of people.
 
-use ziggurat_mcp_auth::{Digest, Factor, Seconds};
+use ziggurat_mcp_auth::{Digest, Factor};
 use ziggurat_state::StoreError;
 
 use crate::store::{
@@ -91,22 +91,5 @@ impl SignInStore {
             .await?;
         writing.commit().await?;
         Ok(taken.is_some())
-    }
-
-    pub(super) async fn note_once(
-        &self,
-        hash: Digest,
-        ends_at: Seconds,
-    ) -> Result<bool, StoreError> {
-        let mut writing = self.tables.write().await?;
-        let noted = writing
-            .row(
-                "INSERT INTO oauth_seen (hash, ends_at) VALUES ($1, $2) \
-                 ON CONFLICT (hash) DO NOTHING RETURNING hash",
-                [bytes(hash), moment(ends_at)],
-            )
-            .await?;
-        writing.commit().await?;
-        Ok(noted.is_some())
     }
 }

@@ -23,7 +23,7 @@ pub struct SweepRules {
 }
 
 /// Removes 1,000 rows at most: `$1` is a week ago.
-const ENDED: [&str; 5] = [
+const ENDED: [&str; 6] = [
     "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants \
      WHERE ended_at < $1 OR ends_at < $1 LIMIT 1000) RETURNING id",
     "DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes \
