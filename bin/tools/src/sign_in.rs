@@ -8,11 +8,13 @@ use std::{error::Error, net::SocketAddr};
 
 use anyhow::Context as _;
 use tracing::{info, warn};
+use ziggurat_accounts::Accounts;
 use ziggurat_http::Detour;
 use ziggurat_layers::clock::{Calendar as _, System};
 use ziggurat_mcp_auth::{Resource, Seconds, SignIn};
 use ziggurat_runtime::watch::Folders;
 use ziggurat_sign_in_state::{KeyFile, SignInSection, SignInStore, SweepRules};
+use ziggurat_state::StoreError;
 use ziggurat_tokens::issuer::TokenVerifier;
 
 use crate::{
@@ -67,7 +69,14 @@ impl ServedSignIn {
         let people = UserFilePeople::new(accounts.clone(), app.databases.clone());
         let settings = section.settings(&issuer, vec![resource(section, &issuer)]);
         let service = SignIn::new(settings, people, store.clone(), keys.clone());
-        let service = service.context("invalid configuration: http.auth.oauth")?;
+        let mut service = service.context("invalid configuration: http.auth.oauth")?;
+        if let Some(fetch) = section
+            .fetch()
+            .context("http.auth.oauth.registration.ca_file")?
+        {
+            service = service.with_fetch(fetch);
+        }
+        add_rules(&accounts, section, &service);
         let tokens = OwnTokens::new(
             section,
             &issuer,
@@ -84,6 +93,18 @@ impl ServedSignIn {
         let detour = Detour::new(OwnSignIn::serves, service);
         Ok(Some(Self { detour, issuer }))
     }
+}
+
+/// Lets a password alone open nothing for a person who needs more.
+fn add_rules(accounts: &Accounts, section: &SignInSection, service: &OwnSignIn) {
+    let (has_passwords, service) = (section.has_passwords(), service.clone());
+    accounts.add_browser_sign_in(move |person| {
+        let service = service.clone();
+        Box::pin(async move {
+            let needs_factor = service.needs_second_factor(&person.to_string()).await;
+            Ok(!has_passwords || needs_factor.map_err(|_| StoreError::TimedOut)?)
+        })
+    });
 }
 
 /// Starts the tasks that keep grants and keys up to date.

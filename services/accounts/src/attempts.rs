@@ -46,11 +46,23 @@ impl PasswordAttempts {
         let quota = settings.failed_logins;
         match &settings.shared {
             Some(store) => Self::Replicated(store.clone(), quota),
-            None => Self::Local(
-                FailureWindow::new(quota)
-                    .with_forgiveness()
-                    .with_clock(settings.clock.clone()),
-            ),
+            None => Self::local(quota, settings.clock.clone()),
+        }
+    }
+
+    fn local(quota: Quota, clock: WallClock) -> Self {
+        Self::Local(
+            FailureWindow::new(quota)
+                .with_forgiveness()
+                .with_clock(clock),
+        )
+    }
+
+    /// Returns a counter with another quota in the same place.
+    pub(super) fn beside(&self, quota: Quota, clock: WallClock) -> Self {
+        match self {
+            Self::Local(_) => Self::local(quota, clock),
+            Self::Replicated(store, _) => Self::Replicated(store.clone(), quota),
         }
     }
 

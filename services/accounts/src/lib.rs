@@ -44,6 +44,7 @@
 
 mod administration;
 mod attempts;
+mod browser_sign_in;
 mod halves;
 mod login;
 mod login_error;
@@ -61,7 +62,7 @@ use std::{
     fmt,
     num::{NonZeroU32, NonZeroUsize},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, OnceLock},
     thread,
     time::Duration,
 };
@@ -82,6 +83,7 @@ use ziggurat_tokens::{
 };
 
 use self::{
+    browser_sign_in::BrowserSignIn,
     login_limiter::LoginLimiter,
     password::Passwords,
     session_index::SessionIndex,
@@ -92,6 +94,7 @@ use self::{
 pub use self::{
     administration::LockedAccounts,
     attempts::{PasswordAttempt, PasswordAttempts},
+    browser_sign_in::NeedsBrowser,
     halves::{CookieHalf, TokenHalves},
     login::Session,
     login_error::{LoginError, LoginFault},
@@ -167,6 +170,7 @@ struct Shared {
     max_failed_attempts: u32,
     max_sessions: usize,
     attempts: PasswordAttempts,
+    browser_sign_in: OnceLock<BrowserSignIn>,
     sessions: Sessions,
     limiter: LoginLimiter,
     clock: WallClock,
@@ -253,6 +257,7 @@ impl Accounts {
             max_failed_attempts: settings.max_failed_attempts,
             max_sessions: settings.max_sessions.max(1),
             attempts,
+            browser_sign_in: OnceLock::new(),
             sessions,
             limiter: LoginLimiter::new(
                 settings.concurrent_logins,

@@ -14,7 +14,8 @@ use ziggurat_runtime::lock;
 use ziggurat_tokens::{file::Change, secret};
 
 use crate::{
-    Accounts, Shared, State,
+    Accounts, PasswordAttempt, Shared, State,
+    browser_sign_in::outcome_of,
     login_error::{BUSY, LoginError, LoginFault},
     login_limiter::Slot,
     person::PersonId,
@@ -61,7 +62,10 @@ impl Accounts {
         client: Option<IpAddr>,
     ) -> Result<Session, LoginError> {
         let shared = &self.shared;
-        let open = async |user| {
+        let open = async |user: UserRecord| {
+            if let Some(rules) = shared.browser_sign_in.get() {
+                rules.check(PersonId::of(&user)).await?;
+            }
             let token = secret::new_token().map_err(LoginFault::from)?;
             let hash = TokenHash::of(token.expose_secret());
             let expires_at = shared.sessions.open(shared, hash, user).await?;
@@ -105,10 +109,7 @@ impl Accounts {
         }
         let slot = self.slot(username).await?;
         // Admitted after the wait, so that waiting logins do not count.
-        let attempt = match client {
-            Some(client) => Some(attempts.admit(client).await?),
-            None => None,
-        };
+        let admitted = self.admit_attempt(client, username).await?;
         let shared = Arc::clone(&self.shared);
         let username = username.to_owned();
         let checked = spawn_blocking(move || {
@@ -122,15 +123,30 @@ impl Accounts {
             },
             Err(error) => Err(LoginFault::from(error).into()),
         };
-        if let Some(attempt) = attempt {
-            let outcome = match &result {
-                Ok(_) => Outcome::Succeeded,
-                Err(LoginError::Invalid | LoginError::Disabled) => Outcome::Failed,
-                Err(_) => Outcome::Neither,
-            };
-            attempt.settle(outcome).await;
-        }
+        settle(admitted, outcome_of(&result)).await;
         result
+    }
+
+    /// Admits an attempt of an address, and for an account where browsers sign in too.
+    async fn admit_attempt(
+        &self,
+        client: Option<Key>,
+        username: &str,
+    ) -> Result<[Option<PasswordAttempt>; 2], LoginError> {
+        let of_address = match client {
+            Some(client) => Some(self.shared.attempts.admit(client).await?),
+            None => None,
+        };
+        let Some(rules) = self.shared.browser_sign_in.get() else {
+            return Ok([of_address, None]);
+        };
+        match rules.admit(username).await {
+            Ok(of_account) => Ok([of_address, Some(of_account)]),
+            Err(error) => {
+                settle([of_address], Outcome::Neither).await;
+                Err(error)
+            }
+        }
     }
 
     /// Opens a session with the rights of an API token, which it does not outlive. Guesses are not
@@ -241,6 +257,13 @@ impl Shared {
             warn!(username, "account disabled after too many failed logins");
         }
         self.publish(state);
+    }
+}
+
+/// Counts the outcome of attempts.
+async fn settle<const N: usize>(attempts: [Option<PasswordAttempt>; N], outcome: Outcome) {
+    for attempt in attempts.into_iter().flatten() {
+        attempt.settle(outcome).await;
     }
 }
 

@@ -35,6 +35,9 @@ pub enum LoginError {
     /// The password is right, and the account is disabled.
     #[error("authentication failed: user account is disabled")]
     Disabled,
+    /// The password is right, and is not enough without a browser.
+    #[error("authentication failed: sign in with a browser")]
+    UseBrowser,
     /// The server failed.
     #[error("authentication failed: the server could not open a session")]
     Internal(#[source] LoginFault),

@@ -51,6 +51,9 @@ pub(crate) fn login(error: LoginError) -> Refusal {
     let busy = StatusCode::SERVICE_UNAVAILABLE;
     match error {
         LoginError::Disabled => refused("account_disabled"),
+        LoginError::UseBrowser => {
+            Refusal::new(StatusCode::FORBIDDEN, "use_browser_sign_in", message)
+        }
         LoginError::RateLimited { retry_after } => {
             let limited = StatusCode::TOO_MANY_REQUESTS;
             later(limited, "too_many_attempts", message, retry_after)

@@ -1,13 +1,15 @@
 //! The section of a configuration for the sign-in.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use ziggurat_mcp_auth::{ManualClient, Page, Registration, Resource, Settings};
+use ziggurat_mcp_auth::{ManualClient, Page, Registration, Resource, SecondFactor, Settings};
 use ziggurat_runtime::{
     config::{Section, Value},
     file,
 };
+
+use crate::{GuardedFetch, GuardedFetchError};
 
 /// Seconds of an hour.
 const HOUR: u64 = 3600;
@@ -19,6 +21,10 @@ const MAX_SECRET: u64 = 4096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInSection {
     settings: Settings,
+    /// False if passwords sign in nowhere.
+    password_login: bool,
+    /// File with further authorities for documents of clients.
+    ca_file: Option<PathBuf>,
 }
 
 // === impl SignInSection ===
@@ -57,6 +63,7 @@ impl SignInSection {
         let year = 366 * 24 * HOUR;
         let session = "1m to 8784h";
         let write_scope = file.key("write_scope");
+        let second_factor = file.key("second_factor").parsed(second_factor);
         let remember_consent = file.key("remember_consent").boolean();
         let settings = Settings {
             access_lifetime: time(
@@ -83,14 +90,21 @@ impl SignInSection {
                 year,
                 session,
             ),
+            second_factor: second_factor.unwrap_or(usual.second_factor),
             remember_consent: remember_consent.unwrap_or(usual.remember_consent),
             write_scope: scope(&write_scope).unwrap_or(usual.write_scope),
             registration: registration(&file.section("registration")),
             clients: clients(&file.key("clients")),
+            device_clients: file.key("device_clients").texts().unwrap_or_default(),
             page: page(&file.section("page")),
             ..Settings::default()
         };
-        is_enabled.then_some(Self { settings })
+        let section = Self {
+            settings,
+            password_login: file.key("password_login").boolean().unwrap_or(true),
+            ca_file: file.section("registration").key("ca_file").path(),
+        };
+        is_enabled.then_some(section)
     }
 
     /// Returns the settings for a sign-in at this address, without a slash at its end.
@@ -101,6 +115,25 @@ impl SignInSection {
             resources,
             ..self.settings.clone()
         }
+    }
+
+    /// Returns whether passwords sign in.
+    #[must_use]
+    pub fn has_passwords(&self) -> bool {
+        self.password_login
+    }
+
+    /// Returns the fetcher of documents of clients, if they are fetched.
+    ///
+    /// # Errors
+    /// Fails if the file with authorities cannot be used.
+    pub fn fetch(&self) -> Result<Option<GuardedFetch>, GuardedFetchError> {
+        let registration = &self.settings.registration;
+        if !(registration.metadata_documents && registration.fetch) {
+            return Ok(None);
+        }
+        let private_hosts = registration.private_hosts.clone();
+        GuardedFetch::new(self.ca_file.as_deref(), private_hosts).map(Some)
     }
 
     /// Returns the lifetime of access tokens.
@@ -131,6 +164,15 @@ impl SignInSection {
     #[must_use]
     pub fn write_scope(&self) -> &str {
         &self.settings.write_scope
+    }
+}
+
+fn second_factor(text: &str) -> Result<SecondFactor, &'static str> {
+    match text {
+        "off" => Ok(SecondFactor::Off),
+        "optional" => Ok(SecondFactor::Optional),
+        "required" => Ok(SecondFactor::Required),
+        _ => Err("must be off, optional or required"),
     }
 }
 

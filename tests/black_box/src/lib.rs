@@ -13,6 +13,7 @@ mod http;
 mod issuer;
 mod postgres;
 mod program;
+mod sign_in;
 mod telemetry;
 mod terminal;
 mod waiting;
@@ -25,6 +26,7 @@ pub use self::{
     issuer::FakeIssuer,
     postgres::Postgres,
     program::{Program, Ran},
+    sign_in::{Browser, GrantedTokens, OAuthClient, claims, granted},
     telemetry::{Collector, MetricsPage, spans_of},
     terminal::in_a_terminal,
     waiting::{connect, ended, output, output_of, received, until, within_a_day},

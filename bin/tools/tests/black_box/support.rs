@@ -9,7 +9,8 @@ mod tcp_proxy;
 mod transports;
 
 pub(crate) use ziggurat_black_box::{
-    Answer, Client, PATIENCE, Postgres, Program, Ran, connect, output, output_of, received, until,
+    Answer, Browser, Client, OAuthClient, PATIENCE, Postgres, Program, Ran, claims, connect,
+    granted, output, output_of, received, until,
 };
 
 pub(crate) use self::{

@@ -579,3 +579,60 @@ async fn a_check_without_a_session_counts_and_clears_as_a_login_does() {
         "it is another person"
     );
 }
+
+#[tokio::test]
+async fn with_browsers_an_account_has_twenty_failures_at_all_entrances() {
+    let setup = TestAccounts::new();
+    setup
+        .accounts
+        .add_browser_sign_in(|_| Box::pin(async { Ok(false) }));
+    let login = async |password: &str, from: u8| {
+        let address = Some(IpAddr::from([192, 0, 2, from]));
+        setup
+            .accounts
+            .login("alice", password.into(), address)
+            .await
+    };
+    for attempt in 0..20 {
+        assert_eq!(said(login("wrong", attempt).await), INVALID, "{attempt}");
+    }
+    let limited = login("right", 30).await;
+    assert!(
+        matches!(limited, Err(LoginError::RateLimited { .. })),
+        "{limited:?}"
+    );
+    let address = Some(IpAddr::from([192, 0, 2, 31]));
+    let checked = setup
+        .accounts
+        .authenticate("alice", "right".into(), address)
+        .await;
+    assert!(
+        matches!(checked, Err(LoginError::RateLimited { .. })),
+        "{checked:?}"
+    );
+    assert_eq!(
+        said(setup.accounts.login("bob", "x".into(), address).await),
+        INVALID
+    );
+    setup.clock.advance(Duration::from_mins(15));
+    login("right", 30).await.expect("the window has ended");
+}
+
+#[tokio::test]
+async fn a_password_alone_opens_nothing_for_a_person_who_needs_a_browser() {
+    let setup = TestAccounts::new();
+    let needs = |person: PersonId| -> NeedsBrowser {
+        Box::pin(async move { Ok(person.name() == "alice") })
+    };
+    setup.accounts.add_browser_sign_in(needs);
+    assert_eq!(said(setup.log_in("wrong").await), INVALID);
+    let browser = "authentication failed: sign in with a browser";
+    assert_eq!(said(setup.log_in("right").await), browser);
+    let sessions = setup.accounts.session_counts().await.expect("counted");
+    assert!(sessions.is_empty());
+    let checked = setup
+        .accounts
+        .authenticate("alice", "right".into(), None)
+        .await;
+    assert_eq!(checked.expect("it begins a sign-in").name(), "alice");
+}
