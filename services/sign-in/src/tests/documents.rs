@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 
-use super::{Browser, ISSUER, RESOURCE, Server, VERIFIER, authorize, claims};
-use crate::{Registration, Resource, Settings};
+use super::{Browser, ISSUER, RESOURCE, Server, VERIFIER, acme, authorize, claims, web::Web};
+use crate::{ManualClient, Registration, Resource, Settings};
 
 const CLAUDE: &str = "https://claude.ai/oauth/mcp-oauth-client-metadata";
 const CLAUDE_BACK: &str = "https://claude.ai/api/mcp/auth_callback";
@@ -116,4 +116,30 @@ async fn an_error_goes_straight_back_to_a_built_in_client() {
     assert!(answer.address().starts_with(CLAUDE_BACK), "{answer:?}");
     assert_eq!(answer.back().get("error"), Some("invalid_request"));
     assert_eq!(answer.back().get("iss"), Some(ISSUER));
+}
+
+#[tokio::test]
+async fn nothing_is_fetched_where_the_settings_say_so() {
+    let own = "https://own.example/client.json";
+    for (fetch, metadata_documents, status) in [(false, true, 200), (true, false, 400)] {
+        let (web, server) = Web::with_settings(Settings {
+            clients: vec![ManualClient {
+                id: own.to_owned(),
+                ..acme(CLAUDE_BACK)
+            }],
+            ..settings(Registration {
+                metadata_documents,
+                fetch,
+                ..Registration::default()
+            })
+        });
+        let about = server.get("/.well-known/oauth-authorization-server").await;
+        assert_eq!(about.json()["client_id_metadata_document_supported"], false);
+        let redirect = [("redirect_uri", CLAUDE_BACK)];
+        let page = server.get(&authorize(CLAUDE, &redirect)).await;
+        assert_eq!(page.status, status, "{page:?}");
+        // The administrator may give a client any id.
+        assert_eq!(server.get(&authorize(own, &redirect)).await.status, 200);
+        assert_eq!(web.fetched(), 0);
+    }
 }

@@ -303,8 +303,10 @@ fn the_digest_changes_with_the_name_the_redirects_and_the_keys_alone() {
         first
     );
     let mut signed = with("token_endpoint_auth_method", json!("private_key_jwt"));
-    signed["jwks"] = keys();
-    assert_ne!(digest(&signed), first);
+    signed["jwks_uri"] = json!("https://app.example/keys.json");
+    let at = digest(&signed);
+    signed["jwks_uri"] = json!("https://app.example/others.json");
+    assert!(at != first && digest(&signed) != at);
 }
 
 proptest! {
