@@ -63,6 +63,7 @@ fn layers(function: &str) -> Vec<(&str, &str)> {
         let held = held.unwrap_or_default();
         let name = match held {
             "authentication" | "bearer" => "Bearer",
+            "addresses" => "Addresses",
             "bodies" => "BodyLimit",
             "call" => "Call",
             "pages" => "Cors",

@@ -131,7 +131,7 @@ fn routes(server: &Server, app: &App, auth: Option<&Authentication>, options: Op
     }
     let issuer = server.auth.as_ref().and_then(|auth| auth.issuer.as_ref());
     if let Some(issuer) = issuer {
-        let metadata = Document::new("application/json", issuer.metadata());
+        let metadata = Document::new("application/json", issuer.metadata(""));
         for path in issuer.metadata_paths() {
             routes = routes.route(&path, rag::reading(metadata.clone()));
         }

@@ -1,6 +1,6 @@
 //! Services of a running server, their start and their shutdown.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use anyhow::Context as _;
 use tokio::{
@@ -24,11 +24,11 @@ use ziggurat_tokens::issuer::{self, Issuer, TokenVerifier};
 
 use crate::{
     catalogue::{self, CatalogueBuilder, current::CurrentCatalogue, knowledge::Knowledge},
-    configuration::{Auth, Configuration, Entry, Loaded},
+    configuration::{Auth, Configuration, Entry, Http, Loaded},
     observation::{Observation, metrics},
     providers::{Providers, proxy},
     reload::administered::{Administered, ReloadRequest},
-    sign_in::SignedTokens,
+    sign_in::{self, ServedSignIn, SignedTokens},
     state::ServerState,
 };
 
@@ -144,6 +144,36 @@ impl App {
             keepers,
             tasks,
         })
+    }
+
+    /// Starts the sign-in of a server that listens on this address, if it is on. From then on its
+    /// tokens are accepted.
+    ///
+    /// # Errors
+    /// Fails if its keys or its store cannot be used.
+    pub(crate) async fn start_sign_in(
+        &mut self,
+        http: &Http,
+        configuration: &Configuration,
+        address: SocketAddr,
+    ) -> anyhow::Result<Option<ServedSignIn>> {
+        let parts = (&self.accounts, &self.sign_in_store);
+        let (Some(section), (Some(accounts), Some(store))) = (&configuration.auth.oauth, parts)
+        else {
+            return Ok(None);
+        };
+        let parts = sign_in::Parts {
+            accounts,
+            databases: &self.databases,
+            store,
+            folder: &configuration.data_folder,
+        };
+        let issuer = http.issuer(address);
+        let started = sign_in::start(section, issuer, &parts, &mut self.tasks);
+        let (served, tokens) = started.await?;
+        let signed = Some(SignedTokens::Own(tokens));
+        self.guard = Some(TokenVerifier::new(Some(accounts.clone()), signed));
+        Ok(Some(served))
     }
 
     /// Runs a task until shutdown.

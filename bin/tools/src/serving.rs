@@ -20,7 +20,6 @@ use crate::{
     configuration::{Configuration, Http, Loaded},
     logs,
     reload::{Reload, Source},
-    sign_in::ServedSignIn,
     stack,
 };
 
@@ -86,7 +85,7 @@ async fn serve_http(
         .collect::<Result<_, _>>()
         .context("reading the address")?;
     let address = *bound.first().context("no address to listen on")?;
-    let sign_in = ServedSignIn::start(http, configuration, address, app).await?;
+    let sign_in = app.start_sign_in(http, configuration, address).await?;
     let tower = stack::build(http, configuration, address, app, sign_in)?;
     if app.accounts.is_some() {
         info!("Authentication: ENABLED");

@@ -1,27 +1,23 @@
 //! The sign-in of people at this server: its own authorization server.
 
-pub(crate) mod addresses;
+mod accounts;
 mod people;
 mod tokens;
 
-use std::{error::Error, net::SocketAddr};
+use std::{error::Error, path::Path};
 
 use anyhow::Context as _;
+use tokio::task::JoinSet;
 use tracing::{info, warn};
 use ziggurat_accounts::Accounts;
+use ziggurat_databases::Databases;
 use ziggurat_http::Detour;
 use ziggurat_layers::clock::{Calendar as _, System};
 use ziggurat_mcp_auth::{Resource, Seconds, SignIn};
 use ziggurat_runtime::watch::Folders;
 use ziggurat_sign_in_state::{KeyFile, SignInSection, SignInStore, SweepRules};
-use ziggurat_state::StoreError;
-use ziggurat_tokens::issuer::TokenVerifier;
 
-use crate::{
-    app::App,
-    configuration::{Configuration, Http},
-    sign_in::people::UserFilePeople,
-};
+use self::{accounts::BesideAccounts, people::UserFilePeople};
 
 pub(crate) use self::tokens::{OwnTokens, SignedTokens};
 
@@ -43,77 +39,58 @@ pub(crate) struct ServedSignIn {
     pub(crate) issuer: String,
 }
 
-// === impl ServedSignIn ===
-
-impl ServedSignIn {
-    /// Starts the sign-in of a server that listens on this address, if it is on. From then on its
-    /// tokens are accepted.
-    ///
-    /// # Errors
-    /// Fails if its keys or its store cannot be used.
-    pub(crate) async fn start(
-        http: &Http,
-        configuration: &Configuration,
-        address: SocketAddr,
-        app: &mut App,
-    ) -> anyhow::Result<Option<Self>> {
-        let (accounts, store) = (app.accounts.clone(), app.sign_in_store.clone());
-        let (Some(section), Some((accounts, store))) =
-            (&configuration.auth.oauth, accounts.zip(store))
-        else {
-            return Ok(None);
-        };
-        let issuer = http.issuer(address);
-        let keys = KeyFile::open(&configuration.data_folder).context(SECTION)?;
-        keys.add_seal().context(SECTION)?;
-        let people = UserFilePeople::new(accounts.clone(), app.databases.clone());
-        let settings = section.settings(&issuer, vec![resource(section, &issuer)]);
-        let service = SignIn::new(settings, people, store.clone(), keys.clone());
-        let mut service = service.context("invalid configuration: http.auth.oauth")?;
-        if let Some(fetch) = section
-            .fetch()
-            .context("http.auth.oauth.registration.ca_file")?
-        {
-            service = service.with_fetch(fetch);
-        }
-        add_rules(&accounts, section, &service);
-        let tokens = OwnTokens::new(
-            section,
-            &issuer,
-            &service,
-            &accounts,
-            &store,
-            &app.databases,
-        );
-        let tokens = tokens.context(SECTION)?;
-        follow(app, section, store, keys, &tokens).await;
-        let signed = Some(SignedTokens::Own(tokens));
-        app.guard = Some(TokenVerifier::new(Some(accounts), signed));
-        info!("people sign in at {issuer}/oauth/authorize");
-        let detour = Detour::new(OwnSignIn::serves, service);
-        Ok(Some(Self { detour, issuer }))
-    }
+/// Parts of the server that a sign-in uses.
+pub(crate) struct Parts<'a> {
+    pub(crate) accounts: &'a Accounts,
+    pub(crate) databases: &'a Databases,
+    pub(crate) store: &'a SignInStore,
+    /// Folder with the keys.
+    pub(crate) folder: &'a Path,
 }
 
-/// Lets a password alone open nothing for a person who needs more.
-fn add_rules(accounts: &Accounts, section: &SignInSection, service: &OwnSignIn) {
-    let (has_passwords, service) = (section.has_passwords(), service.clone());
-    accounts.add_browser_sign_in(move |person| {
-        let service = service.clone();
-        Box::pin(async move {
-            let needs_factor = service.needs_second_factor(&person.to_string()).await;
-            Ok(!has_passwords || needs_factor.map_err(|_| StoreError::TimedOut)?)
-        })
-    });
+/// Starts the sign-in at this public address. `tasks` gets the tasks that keep it up to date. Also
+/// returns the verifier of its tokens.
+///
+/// # Errors
+/// Fails if its keys or its store cannot be used.
+pub(crate) async fn start(
+    section: &SignInSection,
+    issuer: String,
+    parts: &Parts<'_>,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<(ServedSignIn, OwnTokens)> {
+    let Parts {
+        accounts, store, ..
+    } = *parts;
+    let keys = KeyFile::open(parts.folder).context(SECTION)?;
+    keys.add_seal().context(SECTION)?;
+    let people = UserFilePeople::new(accounts.clone(), parts.databases.clone());
+    let settings = section.settings(&issuer, vec![resource(section, &issuer)]);
+    let service = SignIn::new(settings, people, store.clone(), keys.clone());
+    let mut service = service.context("invalid configuration: http.auth.oauth")?;
+    let fetch = section.fetch();
+    if let Some(fetch) = fetch.context("http.auth.oauth.registration.ca_file")? {
+        service = service.with_fetch(fetch);
+    }
+    let (beside, gone) = BesideAccounts::new(section, &service);
+    accounts.add_browser_sign_in(beside);
+    let gone = accounts::end_grants(store.clone(), accounts.clone(), gone);
+    tasks.spawn(gone);
+    let tokens = OwnTokens::new(section, &issuer, &service, parts);
+    let tokens = tokens.context(SECTION)?;
+    follow(section, store.clone(), keys, &tokens, tasks).await;
+    info!("people sign in at {issuer}/oauth/authorize");
+    let detour = Detour::new(OwnSignIn::serves, service);
+    Ok((ServedSignIn { detour, issuer }, tokens))
 }
 
 /// Starts the tasks that keep grants and keys up to date.
 async fn follow(
-    app: &mut App,
     section: &SignInSection,
     store: SignInStore,
     keys: KeyFile,
     tokens: &OwnTokens,
+    tasks: &mut JoinSet<()>,
 ) {
     let lifetime = section.access_lifetime();
     if let Err(error) = store.read_ended(lifetime, now()).await {
@@ -121,13 +98,13 @@ async fn follow(
         warn!(error, "sign-ins that have ended cannot be read yet");
     }
     tokens.read_keys().await;
-    app.run(tokens.clone().run());
-    app.run(store.clone().follow(lifetime, now));
+    tasks.spawn(tokens.clone().run());
+    tasks.spawn(store.clone().follow(lifetime, now));
     let rules = SweepRules {
         idle: section.idle(),
     };
-    app.run(store.sweep(rules, now));
-    app.run(follow_keys(keys, tokens.clone()));
+    tasks.spawn(store.sweep(rules, now));
+    tasks.spawn(follow_keys(keys, tokens.clone()));
 }
 
 /// Describes this server as the one that tokens are for.

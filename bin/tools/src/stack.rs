@@ -1,6 +1,7 @@
 //! The order of the layers, from the outside in.
 
 mod activity;
+mod resource;
 mod web_console;
 
 use std::{net::SocketAddr, sync::Arc};
@@ -9,12 +10,13 @@ use anyhow::Context as _;
 use axum::{
     Router,
     body::Body,
+    extract::Path,
     handler::Handler,
     middleware::from_fn_with_state,
     response::IntoResponse,
     routing::{MethodRouter, any, get},
 };
-use http::{Request, header::ALLOW};
+use http::{HeaderMap, Request, header::ALLOW};
 use tower::{
     ServiceBuilder,
     util::{MapResponseLayer, option_layer},
@@ -28,9 +30,8 @@ use ziggurat_http::{
     body_budget, health,
 };
 use ziggurat_layers::{
-    bearer::{BearerLayer, Challenge, InvalidChallenge},
+    bearer::{BearerLayer, Challenge},
     body_limit::BodyLimitLayer,
-    client_ip::SetClientIpLayer,
     json_rpc::JsonRpcLayer,
     origin::Origins,
     reject::{ErrorString, Render, SuccessFlag},
@@ -56,12 +57,10 @@ use crate::{
         open_paths::{DESCRIPTION, PROBES, WELL_KNOWN},
         show_unavailable,
     },
-    sign_in::{
-        ServedSignIn,
-        addresses::{DOCUMENTS, name_address},
-    },
+    sign_in::ServedSignIn,
     stack::{
         activity::ConnectionCounts,
+        resource::name_address,
         web_console::{Console, home},
     },
     state::replica,
@@ -94,10 +93,7 @@ pub(crate) fn build(
     let sign_in = console.as_ref().map(|it| it.sign_in(configuration, app));
     let issuer = configuration.auth.issuer.as_ref();
     let issuer = issuer.filter(|_| app.guard.is_some());
-    let challenge = match &own_sign_in {
-        Some(own) => challenge_of(&own.issuer)?,
-        None => TrustedIssuer::challenge(issuer)?,
-    };
+    let challenge = resource::challenge(own_sign_in.as_ref(), issuer)?;
     let is_resource = own_sign_in.is_some() || issuer.is_some();
     let bearer = app.guard.clone().map(|it| bearer(it, &challenge));
     let (door, observer) = (door(app), door(app));
@@ -127,10 +123,7 @@ pub(crate) fn build(
         has_request_ids: app.observation.calls.has_request_ids(),
         description: DESCRIPTION[0],
         cut_off: app.cut_off.clone(),
-        proxies: Some(SetClientIpLayer::new(
-            http.client_ip.trusted.clone(),
-            http.client_ip.header.clone(),
-        )),
+        proxies: Some(http.client_ip.layer()),
         records: Some(move |request: &mut Request<_>| observer.identify(request)),
         probes: &PROBES,
         rate_limit: http.rate_limit,
@@ -148,27 +141,14 @@ pub(crate) fn build(
             Ok(limited)
         }),
     };
+    let routes = edge.in_front_of(routes);
+    let addresses =
+        AroundLayer::new(move |request: &mut Request<_>| name_address(request, is_resource));
     Ok(ServiceBuilder::new()
         // Sees every request and response as the client does; for debugging only.
         .layer(option_layer(traffic))
-        .layer(AroundLayer::new(move |request: &mut Request<_>| {
-            let named = is_resource.then(|| name_address(request));
-            move |response| match named {
-                Some(name) => name(response),
-                None => response,
-            }
-        }))
-        .service(
-            edge.in_front_of(routes)
-                .context("the path of the description")?,
-        ))
-}
-
-/// Returns the challenge of a server with a sign-in of its own.
-fn challenge_of(issuer: &str) -> Result<Challenge, InvalidChallenge> {
-    let document = format!("{issuer}{DOCUMENTS}{CALLS}");
-    let challenge = Challenge::new().with_resource_metadata(document)?;
-    challenge.with_scope("mcp")
+        .layer(addresses)
+        .service(routes.context("the path of the description")?))
 }
 
 /// Returns the origins of pages that may call the server, including the origins of the console.
@@ -347,10 +327,14 @@ fn others(
     // Without a trusted issuer these paths do not exist: anything but 404 would have clients look
     // for one.
     if let Some(issuer) = issuer {
-        let metadata = Document::new("application/json", issuer.metadata());
-        for path in issuer.metadata_paths() {
-            router = router.route(&path, reading(metadata.clone()));
+        for (path, document) in resource::documents(issuer) {
+            router = router.route(&path, reading(document));
         }
+        let issuer = issuer.clone();
+        let of_toolset = async move |name: Path<String>, headers: HeaderMap| {
+            resource::of_toolset(&issuer, &name, &headers)
+        };
+        router = router.route(resource::OF_TOOLSETS, reading(of_toolset));
     }
     router
         .fallback(async || <Refusal>::not_found())

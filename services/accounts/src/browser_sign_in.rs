@@ -11,18 +11,27 @@ use crate::{
     person::PersonId,
 };
 
-/// Number of wrong passwords of an account in a window.
-const FAILURES: NonZeroU32 = NonZeroU32::new(20).expect("twenty is more than nothing");
-
-/// The window for wrong passwords of an account.
-const WINDOW: Duration = Duration::from_mins(15);
+/// Returns the limit on wrong passwords of an account.
+fn of_account() -> Quota {
+    let failures = NonZeroU32::new(20).expect("twenty is more than nothing");
+    Quota::new(failures, Duration::from_mins(15)).expect("whole minutes")
+}
 
 /// Tells whether a password is not enough for a person. A store may have to be asked.
 pub type NeedsBrowser = Pin<Box<dyn Future<Output = Result<bool, StoreError>> + Send>>;
 
+/// A sign-in for browsers beside the accounts.
+pub trait BrowserSignIn: Send + Sync + 'static {
+    /// Tells whether a password is not enough for a person.
+    fn needs_browser(&self, person: PersonId) -> NeedsBrowser;
+
+    /// Learns that users were disabled or removed. Must not block.
+    fn people_gone(&self, people: Vec<PersonId>);
+}
+
 /// The rules of a server with a sign-in for browsers.
-pub(super) struct BrowserSignIn {
-    needs_browser: Box<dyn Fn(PersonId) -> NeedsBrowser + Send + Sync>,
+pub(super) struct BrowserRules {
+    sign_in: Box<dyn BrowserSignIn>,
     attempts: PasswordAttempts,
 }
 
@@ -32,41 +41,44 @@ impl Accounts {
     /// Adds the rules of a server on which people also sign in with their browsers: at each entrance
     /// an account has 20 wrong passwords in 15 minutes, and a password alone opens no session for a
     /// person who needs a browser. The first call counts.
-    pub fn add_browser_sign_in(
-        &self,
-        needs_browser: impl Fn(PersonId) -> NeedsBrowser + Send + Sync + 'static,
-    ) {
+    pub fn add_browser_sign_in(&self, sign_in: impl BrowserSignIn) {
         let shared = &self.shared;
-        let quota = Quota::new(FAILURES, WINDOW).expect("whole minutes");
-        let rules = BrowserSignIn {
-            needs_browser: Box::new(needs_browser),
-            attempts: shared.attempts.beside(quota, shared.clock.clone()),
+        let rules = BrowserRules {
+            sign_in: Box::new(sign_in),
+            attempts: shared.attempts.beside(of_account(), shared.clock.clone()),
         };
         // A second call has no effect.
         let _ = shared.browser_sign_in.set(rules);
     }
 }
 
-// === impl BrowserSignIn ===
+// === impl BrowserRules ===
 
-impl BrowserSignIn {
+impl BrowserRules {
     /// Admits an attempt for an account, unless too many of its passwords were wrong.
     pub(super) async fn admit(&self, username: &str) -> Result<PasswordAttempt, LoginError> {
         self.attempts.admit(Key::of(&username)).await
     }
 
+    /// Passes on that users were disabled or removed.
+    pub(super) fn people_gone(&self, people: Vec<PersonId>) {
+        if !people.is_empty() {
+            self.sign_in.people_gone(people);
+        }
+    }
+
     /// Refuses a right password where it is not enough.
     pub(super) async fn check(&self, person: PersonId) -> Result<(), LoginError> {
-        if (self.needs_browser)(person).await? {
+        if self.sign_in.needs_browser(person).await? {
             return Err(LoginError::UseBrowser);
         }
         Ok(())
     }
 }
 
-impl fmt::Debug for BrowserSignIn {
+impl fmt::Debug for BrowserRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BrowserSignIn").finish_non_exhaustive()
+        f.debug_struct("BrowserRules").finish_non_exhaustive()
     }
 }
 

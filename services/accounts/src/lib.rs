@@ -83,7 +83,7 @@ use ziggurat_tokens::{
 };
 
 use self::{
-    browser_sign_in::BrowserSignIn,
+    browser_sign_in::BrowserRules,
     login_limiter::LoginLimiter,
     password::Passwords,
     session_index::SessionIndex,
@@ -94,7 +94,7 @@ use self::{
 pub use self::{
     administration::LockedAccounts,
     attempts::{PasswordAttempt, PasswordAttempts},
-    browser_sign_in::NeedsBrowser,
+    browser_sign_in::{BrowserSignIn, NeedsBrowser},
     halves::{CookieHalf, TokenHalves},
     login::Session,
     login_error::{LoginError, LoginFault},
@@ -170,7 +170,7 @@ struct Shared {
     max_failed_attempts: u32,
     max_sessions: usize,
     attempts: PasswordAttempts,
-    browser_sign_in: OnceLock<BrowserSignIn>,
+    browser_sign_in: OnceLock<BrowserRules>,
     sessions: Sessions,
     limiter: LoginLimiter,
     clock: WallClock,
@@ -400,6 +400,9 @@ impl Shared {
         // Unlocked first, because the callback may be slow or take a lock.
         drop(state);
         self.sessions.end_of(known.people_gone_since(&before));
+        if let Some(rules) = self.browser_sign_in.get() {
+            rules.people_gone(known.person_ids_gone_since(&before));
+        }
         let outdated = self.sessions.drop_outdated(Clock::now(&self.clock), &known);
         self.notify_ended(outdated.into_iter().chain(known.gone_since(&before)));
         self.changes.send_replace(());

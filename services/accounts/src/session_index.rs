@@ -168,12 +168,25 @@ impl SessionIndex {
         &'a self,
         before: &'a Self,
     ) -> impl Iterator<Item = &'a Arc<str>> {
+        self.gone_people(before).map(|(name, _)| name)
+    }
+
+    /// Returns the ids of the users who were valid before and no longer are.
+    pub(super) fn person_ids_gone_since(&self, before: &Self) -> Vec<PersonId> {
+        let gone = self.gone_people(before);
+        gone.map(|(name, person)| PersonId::new(name, &person.account, person.made))
+            .collect()
+    }
+
+    fn gone_people<'a>(
+        &'a self,
+        before: &'a Self,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a IndexedUser)> {
         let is_gone = |(name, old): &(&Arc<str>, &IndexedUser)| {
             let new = self.by_name.get(*name);
             new.is_none_or(|new| (new.made, &new.account) != (old.made, &old.account))
         };
-        let people = before.by_name.iter();
-        people.filter(is_gone).map(|(name, _)| name)
+        before.by_name.iter().filter(is_gone)
     }
 
     /// Returns the number of valid sessions of each user who has some.

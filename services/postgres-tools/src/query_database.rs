@@ -190,11 +190,11 @@ impl QueryDatabase {
         // A database that a caller has named by its URL has the URL as name, and stays read-only.
         let is_configured = !database.name().contains("://");
         let writes = if current.withholds_writes() {
-            Some(WritePermission::OfGrant)
+            Some(WritePermission::Grant)
         } else if is_configured && !database.allows_writes() {
-            Some(WritePermission::OfOperator)
+            Some(WritePermission::Operator)
         } else {
-            (question.is_some() && !statement.may_write()).then_some(WritePermission::OfUser)
+            (question.is_some() && !statement.may_write()).then_some(WritePermission::User)
         };
         let plan = Request::new(place, &statement, self.max_bytes)
             .with_label(label)

@@ -160,7 +160,7 @@ impl SignInSection {
         (!title.is_empty()).then_some(title)
     }
 
-    /// Returns the scope that allows changes; empty if there is none.
+    /// Returns the scope that allows changes; empty if there is no such scope.
     #[must_use]
     pub fn write_scope(&self) -> &str {
         &self.settings.write_scope

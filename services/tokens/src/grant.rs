@@ -14,7 +14,7 @@ pub struct Grant {
 // === impl Grant ===
 
 impl Grant {
-    /// Reads the claims of a token that narrow the rights of its holder; `None` if there are none.
+    /// Reads the claims of a token that narrow the rights of its holder; `None` if no claim does.
     /// Without a `write_scope` there is no scope for changes.
     #[must_use]
     pub fn of(token: &AccessToken, write_scope: &str) -> Option<Self> {
@@ -30,7 +30,7 @@ impl Grant {
 
     /// Returns whether it allows a database.
     #[must_use]
-    pub fn has_database(&self, name: &str) -> bool {
+    pub(crate) fn has_database(&self, name: &str) -> bool {
         let listed = |databases: &Vec<String>| databases.iter().any(|listed| listed == name);
         self.databases.as_ref().is_none_or(listed)
     }

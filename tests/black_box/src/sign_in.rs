@@ -68,25 +68,37 @@ impl Browser {
     /// Signs in on the page of an authorization request.
     pub fn sign_in(&self, path: &str, name: &str, password: &str) -> Answer {
         let page = self.open(path);
-        self.submit(&page, "/oauth/login", &[("name", name), ("password", password)])
+        self.submit(
+            &page,
+            "/oauth/login",
+            &[("name", name), ("password", password)],
+        )
     }
 
     fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
-        let cookies = self.cookies.borrow().iter().fold(String::new(), |all, (name, value)| {
-            format!("{all}{name}={value}; ")
-        });
+        let cookies = self
+            .cookies
+            .borrow()
+            .iter()
+            .fold(String::new(), |all, (name, value)| {
+                format!("{all}{name}={value}; ")
+            });
         let headers = match &*cookies {
             "" => headers.to_owned(),
             cookies => format!("cookie: {cookies}\r\n{headers}"),
         };
         let answer = self.server.send(method, path, &headers, body);
         for line in answer.head.lines() {
-            let Some((key, value)) = line.split_once(':') else { continue };
+            let Some((key, value)) = line.split_once(':') else {
+                continue;
+            };
             let pair = value.split(';').next().unwrap_or_default().trim();
             if let (true, Some((name, value))) =
                 (key.eq_ignore_ascii_case("set-cookie"), pair.split_once('='))
             {
-                self.cookies.borrow_mut().insert(name.to_owned(), value.to_owned());
+                self.cookies
+                    .borrow_mut()
+                    .insert(name.to_owned(), value.to_owned());
             }
         }
         answer
@@ -130,8 +142,13 @@ impl OAuthClient {
         let mut fields = vec![("decision", "allow")];
         fields.extend(allowed);
         let page = browser.submit(page, "/oauth/consent", &fields);
-        let code = page.body.split("code=").nth(1).and_then(|rest| rest.split('&').next());
-        code.unwrap_or_else(|| panic!("a code in {page:?}")).to_owned()
+        let code = page
+            .body
+            .split("code=")
+            .nth(1)
+            .and_then(|rest| rest.split('&').next());
+        code.unwrap_or_else(|| panic!("a code in {page:?}"))
+            .to_owned()
     }
 
     /// Exchanges a code.

@@ -168,7 +168,7 @@ mod tests {
         let issuer = case(", scopes: [mcp, read]").configuration().auth.issuer;
         let issuer = issuer.expect("one");
         assert_eq!(issuer.resource(), "https://tools.example/mcp");
-        let metadata: serde_json::Value = serde_json::from_str(&issuer.metadata()).expect("JSON");
+        let metadata: serde_json::Value = serde_json::from_str(&issuer.metadata("")).expect("JSON");
         assert_eq!(
             metadata["authorization_servers"][0],
             "https://accounts.example"

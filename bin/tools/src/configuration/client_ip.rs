@@ -1,7 +1,7 @@
 //! Trusted proxies and the header with the client's address.
 
 use http::HeaderName;
-use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
+use ziggurat_layers::client_ip::{HopHeader, SetClientIpLayer, TrustedProxies};
 use ziggurat_runtime::config::Section;
 
 /// Settings for the address of a client; without trusted proxies, the peer address of the socket.
@@ -41,6 +41,13 @@ pub(super) fn read(file: &Section<'_>) -> ClientIp {
 }
 
 // === impl ClientIp ===
+
+impl ClientIp {
+    /// Makes the layer that finds the address.
+    pub(crate) fn layer(&self) -> SetClientIpLayer {
+        SetClientIpLayer::new(self.trusted.clone(), self.header.clone())
+    }
+}
 
 impl Default for ClientIp {
     fn default() -> Self {

@@ -9,19 +9,18 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use tracing::warn;
 use ziggurat_accounts::Accounts;
-use ziggurat_databases::Databases;
 use ziggurat_layers::{
     access_token::{AccessToken, AccessTokens, Algorithm, InvalidRules, Rules},
     bearer::{Denied, TokenHash, Verify},
 };
 use ziggurat_mcp_auth::GrantId;
-use ziggurat_sign_in_state::{EndedGrants, SignInSection, SignInStore};
+use ziggurat_sign_in_state::{EndedGrants, SignInSection};
 use ziggurat_tokens::{
     Grant, Identity,
     issuer::{Issuer, OpenSessions, SessionGuard},
 };
 
-use crate::sign_in::OwnSignIn;
+use crate::sign_in::{OwnSignIn, Parts};
 
 /// Verifies signed tokens: of this server's own sign-in, or of an external issuer.
 #[derive(Clone, Debug)]
@@ -82,14 +81,12 @@ impl OwnTokens {
         section: &SignInSection,
         issuer: &str,
         service: &OwnSignIn,
-        accounts: &Accounts,
-        store: &SignInStore,
-        databases: &Databases,
+        parts: &Parts<'_>,
     ) -> Result<Self, InvalidRules> {
         let rules = Rules::new(issuer, [format!("{issuer}/mcp")])?
             .with_scopes(["mcp"])
             .with_algorithms([Algorithm::EdDsa]);
-        let databases = databases.clone();
+        let databases = parts.databases.clone();
         let sessions = OpenSessions::new(move |session| databases.forget(session));
         let write_scope = section.write_scope().to_owned();
         let tokens = AccessTokens::new(rules, service.clone()).with_identity(move |token| {
@@ -97,8 +94,8 @@ impl OwnTokens {
             known.map(Arc::new).ok_or(Denied::Invalid)
         });
         let holders = Holders {
-            accounts: accounts.clone(),
-            ended: store.ended(),
+            accounts: parts.accounts.clone(),
+            ended: parts.store.ended(),
         };
         Ok(Self { tokens, holders })
     }

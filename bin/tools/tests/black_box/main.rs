@@ -56,6 +56,7 @@ mod search_schema;
 mod secrets;
 mod server_postgres;
 mod shutdown;
+mod sign_in;
 mod sql_tools;
 mod start;
 mod stdio_rules;

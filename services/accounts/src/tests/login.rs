@@ -580,12 +580,28 @@ async fn a_check_without_a_session_counts_and_clears_as_a_login_does() {
     );
 }
 
+/// A sign-in for browsers that one user needs.
+#[derive(Clone, Default)]
+struct Rules {
+    needs: &'static str,
+    gone: Arc<Mutex<Vec<PersonId>>>,
+}
+
+impl BrowserSignIn for Rules {
+    fn needs_browser(&self, person: PersonId) -> NeedsBrowser {
+        let needs = self.needs;
+        Box::pin(async move { Ok(person.name() == needs) })
+    }
+
+    fn people_gone(&self, people: Vec<PersonId>) {
+        lock(&self.gone).extend(people);
+    }
+}
+
 #[tokio::test]
 async fn with_browsers_an_account_has_twenty_failures_at_all_entrances() {
     let setup = TestAccounts::new();
-    setup
-        .accounts
-        .add_browser_sign_in(|_| Box::pin(async { Ok(false) }));
+    setup.accounts.add_browser_sign_in(Rules::default());
     let login = async |password: &str, from: u8| {
         let address = Some(IpAddr::from([192, 0, 2, from]));
         setup
@@ -621,10 +637,11 @@ async fn with_browsers_an_account_has_twenty_failures_at_all_entrances() {
 #[tokio::test]
 async fn a_password_alone_opens_nothing_for_a_person_who_needs_a_browser() {
     let setup = TestAccounts::new();
-    let needs = |person: PersonId| -> NeedsBrowser {
-        Box::pin(async move { Ok(person.name() == "alice") })
+    let rules = Rules {
+        needs: "alice",
+        ..Rules::default()
     };
-    setup.accounts.add_browser_sign_in(needs);
+    setup.accounts.add_browser_sign_in(rules);
     assert_eq!(said(setup.log_in("wrong").await), INVALID);
     let browser = "authentication failed: sign in with a browser";
     assert_eq!(said(setup.log_in("right").await), browser);
@@ -635,4 +652,23 @@ async fn a_password_alone_opens_nothing_for_a_person_who_needs_a_browser() {
         .authenticate("alice", "right".into(), None)
         .await;
     assert_eq!(checked.expect("it begins a sign-in").name(), "alice");
+}
+
+#[tokio::test]
+async fn a_sign_in_for_browsers_learns_of_users_who_are_gone() {
+    let setup = TestAccounts::new();
+    let rules = Rules::default();
+    setup.accounts.add_browser_sign_in(rules.clone());
+    let checked = setup.accounts.authenticate("alice", "right".into(), None);
+    let alice = checked.await.expect("right");
+    assert!(lock(&rules.gone).is_empty());
+    setup.users.disable("alice").expect("disabled");
+    setup.reload();
+    assert_eq!(lock(&rules.gone).len(), 1);
+    setup.users.enable("alice").expect("enabled");
+    setup.reload();
+    setup.users.delete("alice").expect("deleted");
+    add_alice(&setup.users, setup.clock.now());
+    setup.reload();
+    assert_eq!(*lock(&rules.gone), [alice.clone(), alice]);
 }

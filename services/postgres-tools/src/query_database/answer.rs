@@ -69,10 +69,12 @@ pub(super) struct Request {
 /// Permission that a statement needs before it may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WritePermission {
-    OfUser,
-    OfOperator,
+    /// The user has to confirm.
+    User,
+    /// The operator has to allow writes.
+    Operator,
     /// The person has allowed the client to read only.
-    OfGrant,
+    Grant,
 }
 
 /// Line below the error of a refused write.
@@ -301,7 +303,7 @@ impl Request {
     }
 
     async fn no_answer(&self, error: &QueryError) -> Result<Option<ToolResult>, Reported> {
-        if self.writes == Some(WritePermission::OfUser) && error.is_about_a_write() {
+        if self.writes == Some(WritePermission::User) && error.is_about_a_write() {
             return Ok(None);
         }
         Err(self.complaint(error).await)
@@ -310,7 +312,7 @@ impl Request {
     /// Describes a query error, so that the model can correct its statement.
     async fn complaint(&self, error: &QueryError) -> Reported {
         self.call.set_error(error);
-        if self.writes == Some(WritePermission::OfUser) && error.is_about_a_write() {
+        if self.writes == Some(WritePermission::User) && error.is_about_a_write() {
             return Reported::new(UNCONFIRMED);
         }
         let Self { above, sql, .. } = self;
@@ -328,8 +330,8 @@ impl Request {
             QueryError::Failed { report, .. } if error.is_about_a_write() => {
                 let text = client::explained(report);
                 let hint = match self.writes {
-                    Some(WritePermission::OfOperator) => ALLOW_WRITES,
-                    Some(WritePermission::OfGrant) => WITHHELD,
+                    Some(WritePermission::Operator) => ALLOW_WRITES,
+                    Some(WritePermission::Grant) => WITHHELD,
                     _ => return complaint(error),
                 };
                 Reported::new(format!("Error iterating rows: {text}\n{hint}"))

@@ -12,7 +12,7 @@ use crate::store::{
 /// Number of clients that may register themselves.
 const MAX_CLIENTS: i64 = 10_000;
 
-/// What a client said of itself, as it is stored.
+/// Metadata of a client, as they are stored.
 #[derive(Deserialize, Serialize)]
 struct Metadata {
     name: String,

@@ -12,7 +12,7 @@ pub(super) trait Columns {
     /// Returns whether the number in a column is not zero.
     fn flag(&self, at: usize) -> Result<bool, StoreError>;
 
-    /// Returns the bytes in a column. Other texts than those that were written are none of these bytes.
+    /// Returns the bytes in a column; zeros for a text that is not one of this many bytes.
     fn bytes<const N: usize>(&self, at: usize) -> Result<[u8; N], StoreError>;
 }
 

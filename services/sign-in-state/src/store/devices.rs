@@ -97,7 +97,7 @@ impl SignInStore {
             ended = keep(&mut writing, grant, "device").await?;
         }
         writing.commit().await?;
-        self.ended.add(ended, now);
+        self.ended.add(&ended, now);
         Ok(approved.is_some())
     }
 
@@ -141,7 +141,7 @@ impl SignInStore {
         };
         writing.commit().await?;
         if let Polled::Again(id) = polled {
-            self.ended.add([id], now);
+            self.ended.add(&[id], now);
         }
         Ok(polled)
     }

@@ -38,18 +38,18 @@ impl EndedGrants {
     }
 
     /// Adds grants that this process ended.
-    pub(crate) fn add(&self, grants: impl IntoIterator<Item = GrantId> + Clone, now: Seconds) {
-        if grants.clone().into_iter().next().is_none() {
+    pub(crate) fn add(&self, grants: &[GrantId], now: Seconds) {
+        if grants.is_empty() {
             return;
         }
         self.ended.rcu(|before| {
             let mut ended = HashMap::clone(before);
-            ended.extend(grants.clone().into_iter().map(|grant| (grant, now)));
+            ended.extend(grants.iter().map(|grant| (*grant, now)));
             ended
         });
     }
 
-    /// Replaces the grants by those of the store. Those that ended here meanwhile stay, until their
+    /// Replaces the grants by the ones of the store. Grants that ended here meanwhile stay, until their
     /// tokens have expired.
     fn replace(&self, stored: &HashMap<GrantId, Seconds>, since: Seconds) {
         let is_same = |before: &HashMap<_, _>| {

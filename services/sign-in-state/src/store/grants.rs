@@ -44,7 +44,7 @@ impl SignInStore {
         let ended = keep(&mut writing, grant, "code").await?;
         write_code(&mut writing, grant.id, code).await?;
         writing.commit().await?;
-        self.ended.add(ended, grant.made_at);
+        self.ended.add(&ended, grant.made_at);
         Ok(true)
     }
 
@@ -85,7 +85,7 @@ impl SignInStore {
         let id = row.bytes(0)?;
         end(&mut writing, id, Why::CodeReplayed, now).await?;
         writing.commit().await?;
-        self.ended.add([id], now);
+        self.ended.add(&[id], now);
         Ok(UsedCode::Again(id))
     }
 
@@ -125,7 +125,7 @@ impl SignInStore {
         }
         writing.commit().await?;
         if let Rotated::Reused(_) = verdict {
-            self.ended.add([id], rules.now);
+            self.ended.add(&[id], rules.now);
         }
         Ok(verdict)
     }
@@ -140,7 +140,7 @@ impl SignInStore {
         let was_there = end(&mut writing, id, why, now).await?;
         writing.commit().await?;
         if was_there {
-            self.ended.add([id], now);
+            self.ended.add(&[id], now);
         }
         Ok(was_there)
     }
@@ -165,6 +165,17 @@ impl SignInStore {
         rows.iter().map(grant).collect()
     }
 
+    /// Returns the people who have a grant that has not ended, or a session.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    pub async fn people(&self, now: Seconds) -> Result<Vec<String>, StoreError> {
+        let select = "SELECT person FROM oauth_grants WHERE ended_at IS NULL AND ends_at > $1 \
+                      UNION SELECT person FROM oauth_sessions WHERE ends_at > $1";
+        let rows = self.tables.rows(select, [moment(now)]).await?;
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+
     pub(super) async fn close_grants_of(
         &self,
         person: &str,
@@ -186,7 +197,7 @@ impl SignInStore {
         writing.commit().await?;
         let ended: Vec<_> = rows.iter().map(grant).collect::<Result<_, _>>()?;
         let ids: Vec<_> = ended.iter().map(|grant| grant.id).collect();
-        self.ended.add(ids, now);
+        self.ended.add(&ids, now);
         Ok(ended)
     }
 

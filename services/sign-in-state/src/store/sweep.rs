@@ -10,7 +10,7 @@ use ziggurat_state::StoreError;
 use crate::store::{SignInStore, columns::moment};
 
 /// Interval between two sweeps.
-const INTERVAL: Duration = Duration::from_secs(3600);
+const INTERVAL: Duration = Duration::from_hours(1);
 
 /// Seconds of a day.
 const DAY: Seconds = 86_400;
@@ -67,7 +67,11 @@ impl SignInStore {
     ///
     /// # Errors
     /// Fails if the store cannot be written.
-    pub async fn sweep_once(&self, rules: SweepRules, now: Seconds) -> Result<(), StoreError> {
+    pub(crate) async fn sweep_once(
+        &self,
+        rules: SweepRules,
+        now: Seconds,
+    ) -> Result<(), StoreError> {
         let idle = now.saturating_sub(rules.idle.as_secs());
         let mut ended = self.tables.write().await?;
         ended

@@ -61,7 +61,7 @@ fn code(id: u8) -> Code {
         grant: [id; 16],
         redirect_uri: Some("https://claude.ai/api/mcp/auth_callback".to_owned()),
         challenge: "challenge".to_owned(),
-        needs_proof: id % 2 == 0,
+        needs_proof: id.is_multiple_of(2),
         ends_at: NOW + 60,
     }
 }
@@ -75,8 +75,8 @@ fn consent(id: u8) -> Consent {
 
 fn rules(now: Seconds) -> Rotation {
     Rotation {
-        grace: Duration::from_secs(60),
-        idle: Duration::from_secs(30 * DAY),
+        grace: Duration::from_mins(1),
+        idle: Duration::from_hours(720),
         now,
     }
 }
@@ -205,7 +205,7 @@ async fn sessions_end(store: &impl Store) {
         used_at: at,
         ends_at: NOW + 43_200,
     };
-    let idle = Duration::from_secs(3600);
+    let idle = Duration::from_hours(1);
     let find = |id: u8, now| store.session([id; 32], idle, now);
     for id in 0..51 {
         let at = NOW + Seconds::from(id);
@@ -430,8 +430,10 @@ async fn races(store: SignInStore, count: u8) {
             uses.spawn(async move { store.use_code([id; 32], NOW + 1).await });
         }
     }
-    let used = uses.join_all().await;
-    let good = used.iter().filter(|it| matches!(it, Ok(UsedCode::Good(_))));
+    let results = uses.join_all().await;
+    let good = results
+        .iter()
+        .filter(|it| matches!(it, Ok(UsedCode::Good(_))));
     assert_eq!(good.count(), usize::from(count));
     let again = used
         .iter()
@@ -472,7 +474,7 @@ async fn one_of_two_uses_of_a_code_wins_in_postgresql() {
 async fn another_process_learns_of_grants_that_ended_until_their_tokens_have_expired() {
     let (folder, store) = local().await;
     let other = SignInStore::open(folder.path()).await.expect("opened");
-    let hour = Duration::from_secs(3600);
+    let hour = Duration::from_hours(1);
     for id in [1, 2] {
         let added = store
             .add_grant(grant(id, "ann"), code(id), consent(id))
@@ -519,13 +521,13 @@ async fn ended_rows_go(store: SignInStore) {
         Ok(true)
     );
     let rules = SweepRules {
-        idle: Duration::from_secs(30 * DAY),
+        idle: Duration::from_hours(720),
     };
     let sweep = async |day: Seconds| {
         store
             .sweep_once(rules, NOW + day * DAY)
             .await
-            .expect("swept")
+            .expect("swept");
     };
     let rows = async |table: &'static str| {
         let rows = store.tables.rows(table, []).await.expect("counted");

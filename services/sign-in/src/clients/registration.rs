@@ -71,7 +71,7 @@ pub(crate) fn read(body: &[u8], registration: &Registration) -> Result<StoredCli
     })?;
     let application_type = object.get("application_type").and_then(Value::as_str);
     let application_type = application_type.filter(|kind| matches!(*kind, "web" | "native"));
-    // A list without it is a choice; no list is none.
+    // A list without it is a choice, and no list is not a choice.
     let has_refresh = grants.is_none_or(|grants| grants.contains(&"refresh_token"));
     let mut client = StoredClient {
         id: String::new(),

@@ -133,11 +133,12 @@ impl TrustedIssuer {
         [METADATA.to_owned(), format!("{METADATA}{}", self.path)]
     }
 
-    /// Returns the protected resource metadata of this server (RFC 9728).
+    /// Returns the protected resource metadata of an address of this server (RFC 9728), below the
+    /// address that tokens are for.
     #[must_use]
-    pub fn metadata(&self) -> String {
+    pub fn metadata(&self, below: &str) -> String {
         let metadata = json!({
-            "resource": self.resource(),
+            "resource": format!("{}{below}", self.resource()),
             "authorization_servers": [self.url],
             "scopes_supported": self.scopes,
             "bearer_methods_supported": ["header"],

@@ -1,27 +1,63 @@
-//! The addresses of the server as a protected resource (RFC 9728): each has a document of its own.
+//! The server as a protected resource (RFC 9728): each of its addresses has a document of its own,
+//! which a challenge names.
 
-use http::{HeaderValue, Request, Response, StatusCode, Uri, header::WWW_AUTHENTICATE};
+use axum::extract::Path;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, header::WWW_AUTHENTICATE};
+use ziggurat_http::Document;
+use ziggurat_layers::bearer::{Challenge, InvalidChallenge};
+use ziggurat_tokens::issuer::TrustedIssuer;
 
-use crate::interface::CALLS;
+use crate::{interface::CALLS, sign_in::ServedSignIn};
 
 /// Path of the documents, before the path of the resource.
-pub(crate) const DOCUMENTS: &str = "/.well-known/oauth-protected-resource";
+const DOCUMENTS: &str = "/.well-known/oauth-protected-resource";
+
+/// Returns the challenge of a server with a sign-in of its own, or with an external issuer.
+pub(super) fn challenge(
+    own: Option<&ServedSignIn>,
+    issuer: Option<&TrustedIssuer>,
+) -> Result<Challenge, InvalidChallenge> {
+    let Some(own) = own else {
+        return TrustedIssuer::challenge(issuer);
+    };
+    let document = format!("{}{DOCUMENTS}{CALLS}", own.issuer);
+    let challenge = Challenge::new().with_resource_metadata(document)?;
+    challenge.with_scope("mcp")
+}
+
+/// Path of the documents of toolsets.
+pub(super) const OF_TOOLSETS: &str = "/.well-known/oauth-protected-resource/mcp/x/{toolset}";
+
+/// Returns the paths and the documents of a server with an external issuer, one for each address but
+/// the ones of toolsets.
+pub(super) fn documents(issuer: &TrustedIssuer) -> impl Iterator<Item = (String, Document)> {
+    let below = ["", "/", "/v1"].into_iter();
+    let addresses = below.map(|below| (format!("{DOCUMENTS}{CALLS}{below}"), below));
+    let all = addresses.chain([(DOCUMENTS.to_owned(), "")]);
+    all.map(|(path, below)| (path, document(issuer, below)))
+}
+
+/// Answers with the document of a toolset, whether there is one of this name or not.
+pub(super) fn of_toolset(
+    issuer: &TrustedIssuer,
+    Path(name): &Path<String>,
+    headers: &HeaderMap,
+) -> axum::response::Response {
+    document(issuer, &format!("/x/{name}")).response(headers)
+}
+
+fn document(issuer: &TrustedIssuer, below: &str) -> Document {
+    Document::new("application/json", issuer.metadata(below))
+}
 
 /// Serves `/mcp/` as `/mcp`, because some clients add the slash, and makes each challenge name the
-/// document of the address that was called: clients compare it with the address they were given.
-pub(crate) fn name_address<B, C>(
+/// document of the address that was called: clients compare it with the address they were given. Does
+/// nothing where the server is not a protected resource.
+pub(super) fn name_address<B, C>(
     request: &mut Request<B>,
+    is_resource: bool,
 ) -> impl FnOnce(Response<C>) -> Response<C> + use<B, C> {
-    let path = request.uri().path();
-    let below = path
-        .strip_prefix(CALLS)
-        .filter(|rest| rest.starts_with('/'));
-    let below = below
-        .filter(|rest| rest.bytes().all(is_plain))
-        .map(str::to_owned);
-    if below.as_deref() == Some("/") {
-        serve_as_calls(request);
-    }
+    let below = is_resource.then(|| below_calls(request)).flatten();
     move |mut response| {
         let is_refused = matches!(
             response.status(),
@@ -32,6 +68,21 @@ pub(crate) fn name_address<B, C>(
         }
         response
     }
+}
+
+/// Returns the path of a request behind the path of calls, and serves a slash as nothing.
+fn below_calls<B>(request: &mut Request<B>) -> Option<String> {
+    let path = request.uri().path();
+    let below = path
+        .strip_prefix(CALLS)
+        .filter(|rest| rest.starts_with('/'));
+    let below = below
+        .filter(|rest| rest.bytes().all(is_plain))
+        .map(str::to_owned);
+    if below.as_deref() == Some("/") {
+        serve_as_calls(request);
+    }
+    below
 }
 
 /// Returns whether a byte of a path may stand in a challenge as it is.
@@ -71,7 +122,7 @@ mod tests {
 
     fn challenge_at(path: &str) -> (String, String) {
         let mut request = Request::post(path).body(()).expect("a request");
-        let name = name_address(&mut request);
+        let name = name_address(&mut request, true);
         let own = "Bearer scope=\"mcp\", resource_metadata=\
                    \"https://tools.example/.well-known/oauth-protected-resource/mcp\"";
         let response = Response::builder()
