@@ -58,7 +58,7 @@ def check_platform(stack, folder):
     """Asks for a token in vain, and checks the page."""
     server = platform(stack, folder, TELEMETRY)
     ask_platform(server)
-    checked(server, "ziggurat-platform", 'tokens_issued_total{result="refused"} 1')
+    checked(server, "ziggurat-platform", 'tokens_issued_total{grant_type="client_credentials",result="refused"} 1')
 
 
 def documented(folder):

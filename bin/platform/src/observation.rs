@@ -146,7 +146,7 @@ pub(crate) fn count_exchange<B, C>(
                 status if status.is_server_error() => "failed",
                 _ => "refused",
             };
-            metrics.token_issued(result);
+            metrics.token_issued("client_credentials", result);
             // The limit on all requests is further out.
             if result == "limited" {
                 metrics.limit_reached("logins");

@@ -3,6 +3,7 @@
 
 mod knowledge;
 mod replicas;
+mod sign_in;
 mod users;
 
 use ziggurat_calls::toolsets::Toolsets;
@@ -63,6 +64,7 @@ pub(crate) fn run(
         Command::ListUsers { as_json } => users::list(as_json, admin_context, console),
         Command::EnableUser { username } => users::enable(username, admin_context, console),
         Command::DisableUser { username } => users::disable(username, admin_context, console),
+        Command::SignIn(command) => sign_in::run(command, admin_context, console),
         Command::BuildKnowledgebase(options) => {
             knowledge::build(options, &configuration.knowledgebase, console)
         }

@@ -166,6 +166,7 @@ impl App {
             accounts,
             databases: &self.databases,
             store,
+            observation: &self.observation,
             folder: &configuration.data_folder,
         };
         let issuer = http.issuer(address);

@@ -7,6 +7,7 @@ mod caller;
 mod command;
 mod flags;
 mod setup;
+mod sign_in;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -24,6 +25,7 @@ pub(crate) use self::{
     caller::CallerName,
     command::{AdoptOptions, BuildOptions, CheckOptions, Command, Given},
     setup::{Admission, Asked, ClientName, Expected, TransportKind},
+    sign_in::SignInCommand,
     usage::{reference, render as usage},
 };
 

@@ -1,6 +1,7 @@
 //! The sign-in of people at this server: its own authorization server.
 
 mod accounts;
+mod events;
 mod people;
 mod tokens;
 
@@ -17,7 +18,8 @@ use ziggurat_mcp_auth::{Resource, Seconds, SignIn};
 use ziggurat_runtime::watch::Folders;
 use ziggurat_sign_in_state::{KeyFile, SignInSection, SignInStore, SweepRules};
 
-use self::{accounts::BesideAccounts, people::UserFilePeople};
+use self::{accounts::BesideAccounts, events::Events, people::UserFilePeople};
+use crate::observation::Observation;
 
 pub(crate) use self::tokens::{OwnTokens, SignedTokens};
 
@@ -44,6 +46,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) accounts: &'a Accounts,
     pub(crate) databases: &'a Databases,
     pub(crate) store: &'a SignInStore,
+    pub(crate) observation: &'a Observation,
     /// Folder with the keys.
     pub(crate) folder: &'a Path,
 }
@@ -72,6 +75,11 @@ pub(crate) async fn start(
     if let Some(fetch) = fetch.context("http.auth.oauth.registration.ca_file")? {
         service = service.with_fetch(fetch);
     }
+    let events = Events {
+        audit: parts.observation.calls.audit.clone(),
+        metrics: parts.observation.calls.metrics.clone(),
+    };
+    let service = service.with_events(move |event, request| events.take(event, request));
     let (beside, gone) = BesideAccounts::new(section, &service);
     accounts.add_browser_sign_in(beside);
     let gone = accounts::end_grants(store.clone(), accounts.clone(), gone);

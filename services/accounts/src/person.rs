@@ -70,6 +70,16 @@ impl fmt::Display for PersonId {
     }
 }
 
+// === impl UserRecord ===
+
+impl UserRecord {
+    /// Returns the id of the user as a person of a sign-in.
+    #[must_use]
+    pub fn person_id(&self) -> PersonId {
+        PersonId::of(self)
+    }
+}
+
 // === impl Accounts ===
 
 impl Accounts {

@@ -15,7 +15,8 @@ use ziggurat_runtime::lock;
 use ziggurat_telemetry::AuditCounts;
 
 use crate::{
-    CallStart, Destination, Methods, OpenError, Record, Settings, Verdict, WatchedRequest, Writer,
+    CallStart, Caller, Destination, Methods, OpenError, Record, Settings, Verdict, WatchedRequest,
+    Writer,
     journal::{
         Journal, Output,
         log_file::{self, LogFile},
@@ -110,6 +111,25 @@ impl Audit {
     /// Records a reload of the configuration.
     pub fn reload(&self, verdict: Verdict) {
         self.0.queue.push_reload(verdict);
+    }
+
+    /// Records an event of a sign-in. `members` is a JSON object with the facts of the event, without
+    /// secrets.
+    pub fn sign_in(&self, request_id: &str, ip: Option<IpAddr>, members: &serde_json::Value) {
+        let start = CallStart {
+            request_id,
+            transport: "http",
+            caller: Caller {
+                ip,
+                ..Caller::default()
+            },
+            ..CallStart::default()
+        };
+        let members = members.to_string();
+        let members = members.get(1..members.len() - 1);
+        self.0
+            .queue
+            .push_sign_in(&start, members.unwrap_or_default());
     }
 
     /// Opens the file anew if another program has renamed it.

@@ -31,10 +31,12 @@ pub(crate) enum Field {
     Statement,
     Arguments,
     Code,
+    /// Members of its own, JSON without braces.
+    Members,
 }
 
 /// Number of [`Field`]s.
-const FIELDS: usize = Field::Code as usize + 1;
+const FIELDS: usize = Field::Members as usize + 1;
 
 /// Keys of the texts that are known at the start, in the order of a line.
 const START_KEYS: [&str; 13] = [
@@ -132,6 +134,17 @@ impl Draft {
             at: Some(Timestamp::now()),
             ..Self::empty(kind)
         }
+    }
+
+    /// Returns the record of an event of a sign-in that happens now, with these members, which are
+    /// JSON without braces.
+    pub(crate) fn sign_in(start: &CallStart<'_>, members: &str) -> Self {
+        let mut record = Self {
+            at: Some(Timestamp::now()),
+            ..Self::new("sign_in", start)
+        };
+        record.put(Field::Members, members);
+        record
     }
 
     fn empty(kind: &'static str) -> Self {
@@ -285,6 +298,11 @@ impl Draft {
             out.extend_from_slice(b",\"hidden\":true");
         }
         line::member(out, br#","code":""#, self.text(Field::Code));
+        let members = self.text(Field::Members);
+        if !members.is_empty() {
+            out.push(b',');
+            line::json(out, members);
+        }
     }
 
     /// Returns whether no text that was known at the start needs an escape, as nearly always: one

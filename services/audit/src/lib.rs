@@ -62,6 +62,7 @@
 //! | `open` | before a call runs, if records are required | caller, target and digest of the statement |
 //! | `call` | when a call has ended | `open`, the `seq` of its `open` line; members of the call |
 //! | `denied` | when a token is refused | the known members of the request; or `repeated`, the number of refusals without a line |
+//! | `sign_in` | when something happens at the sign-in | `event` and its `person`, `client`, `grant`, `resource`, `scope`, `reason` |
 //! | `reload` | when the configuration was read again | `verdict` |
 //! | `gap` | when lines are missing | `missed`, their number; `torn`, the file with an incomplete line; `unfinished`, the last record of a process that wrote no `stop`; or `removed`, the number of records that were removed from the end |
 //! | `rotate` | as the last line of a file | `file`, the name that it gets; `kept_from`, the first record that is left if old files are deleted |

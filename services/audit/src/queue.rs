@@ -138,6 +138,11 @@ impl Queue {
         self.push(Box::new(Draft::event("reload", Some(verdict), None)));
     }
 
+    /// Adds the record of an event of a sign-in.
+    pub(crate) fn push_sign_in(&self, start: &CallStart<'_>, members: &str) {
+        self.push(Box::new(Draft::sign_in(start, members)));
+    }
+
     /// Adds a call that waits for its `open` line. Returns false if no writer will come, or if it has
     /// not come for too many calls.
     ///

@@ -12,5 +12,5 @@ pub use self::{
     guarded_fetch::{GuardedFetch, GuardedFetchError},
     key_file::{KeyFile, KeyFileError},
     section::SignInSection,
-    store::{EndedGrants, SignInStore, SweepRules},
+    store::{EndedGrants, ListedClient, SignInStore, SweepRules},
 };

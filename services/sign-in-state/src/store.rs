@@ -1,5 +1,14 @@
 //! Clients, grants, codes and sessions in a file, or in the database that replicas share.
 
+/// The columns that a grant is read from.
+macro_rules! grant_columns {
+    () => {
+        "id, person, client_id, resource, alias, scope, databases, is_renewable, signed_in_at, \
+         created_at, used_at, ends_at, generation, rotated_at, amr"
+    };
+}
+
+mod administration;
 mod clients;
 mod columns;
 mod consents;
@@ -18,12 +27,13 @@ use std::{error::Error, path::Path, sync::Arc, time::Duration};
 use sqlx::migrate::Migrator;
 use tracing::error;
 use ziggurat_mcp_auth::{
-    Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument, Polled,
-    Rotated, Rotation, Seconds, Session, Store, StoredClient, Unavailable, UsedCode, Why,
+    Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument,
+    ManualClient, Polled, Rotated, Rotation, Seconds, Session, Store, StoredClient, Unavailable,
+    UsedCode, Why,
 };
 use ziggurat_state::{StateDatabase, StoreError, Tables, migrator};
 
-pub use self::{ended::EndedGrants, sweep::SweepRules};
+pub use self::{administration::ListedClient, ended::EndedGrants, sweep::SweepRules};
 
 /// Name of the file.
 const FILE: &str = "sign-in.db";
@@ -102,6 +112,10 @@ fn replicated_migrations() -> Migrator {
 impl Store for SignInStore {
     async fn client(&self, id: &str, now: Seconds) -> Result<Option<StoredClient>, Unavailable> {
         told(self.find_client(id, now).await)
+    }
+
+    async fn manual_client(&self, id: &str) -> Result<Option<ManualClient>, Unavailable> {
+        told(self.find_manual_client(id).await)
     }
 
     async fn add_client(&self, client: StoredClient, now: Seconds) -> Result<bool, Unavailable> {

@@ -21,6 +21,11 @@ pub(crate) const PUBLIC: &str = "dcr_";
 /// Beginning of the ids of clients that registered themselves with a secret.
 pub(crate) const WITH_SECRET: &str = "dcs_";
 
+/// Returns whether an id is the id of a client that registered itself.
+pub(crate) fn is_of_registration(id: &str) -> bool {
+    id.starts_with(PUBLIC) || id.starts_with(WITH_SECRET)
+}
+
 /// A client that registered itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredClient {

@@ -85,6 +85,29 @@ pub(crate) struct Events(OnceLock<Take>);
 
 // === impl Event ===
 
+impl Event<'_> {
+    /// Writes it to the log at `info`.
+    pub fn log(&self) {
+        info!(
+            event = self.kind.name(),
+            person = self.person,
+            client = self.client,
+            grant = self.grant_id(),
+            resource = self.resource,
+            scope = self.scope,
+            address = self.address.map(tracing::field::display),
+            reason = self.reason,
+            "sign-in"
+        );
+    }
+
+    /// Returns the id of the grant as tokens have it.
+    #[must_use]
+    pub fn grant_id(&self) -> Option<String> {
+        self.grant.map(|id| BASE64_URL_SAFE_NO_PAD.encode(id))
+    }
+}
+
 impl<'a> Event<'a> {
     pub(crate) fn new(kind: EventKind) -> Self {
         Self {
@@ -175,7 +198,7 @@ impl Events {
     pub(crate) fn take(&self, event: &Event<'_>, request: &Extensions) {
         match self.0.get() {
             Some(take) => take(event, request),
-            None => log(event),
+            None => event.log(),
         }
     }
 }
@@ -184,18 +207,4 @@ impl fmt::Debug for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Events(..)")
     }
-}
-
-fn log(event: &Event<'_>) {
-    info!(
-        event = event.kind.name(),
-        person = event.person,
-        client = event.client,
-        grant = event.grant.map(|id| BASE64_URL_SAFE_NO_PAD.encode(id)),
-        resource = event.resource,
-        scope = event.scope,
-        address = event.address.map(tracing::field::display),
-        reason = event.reason,
-        "sign-in"
-    );
 }

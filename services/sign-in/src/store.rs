@@ -4,7 +4,7 @@ pub(crate) mod memory;
 
 use std::time::Duration;
 
-use crate::{clients::StoredClient, people::Unavailable};
+use crate::{clients::StoredClient, people::Unavailable, settings::ManualClient};
 
 /// A moment, in seconds since 1970.
 pub type Seconds = u64;
@@ -20,6 +20,15 @@ pub trait Store: Send + Sync + 'static {
         id: &str,
         now: Seconds,
     ) -> impl Future<Output = Result<Option<StoredClient>, Unavailable>> + Send;
+
+    /// Returns a client that an administrator registered with the program, besides those of the
+    /// settings. A program without such clients leaves it as it is.
+    fn manual_client(
+        &self,
+        _id: &str,
+    ) -> impl Future<Output = Result<Option<ManualClient>, Unavailable>> + Send {
+        async { Ok(None) }
+    }
 
     /// Adds a client, unless it is there. Returns false if there are too many.
     fn add_client(
@@ -400,6 +409,8 @@ pub enum Why {
     RefreshReused,
     /// The person may not sign in any more.
     Person,
+    /// An administrator ended it.
+    Administrator,
 }
 
 /// The second factor of a person: an authenticator app, and codes for the loss of it.
@@ -452,6 +463,7 @@ impl Why {
             Self::CodeReplayed => "code_replayed",
             Self::RefreshReused => "refresh_reused",
             Self::Person => "person",
+            Self::Administrator => "administrator",
         }
     }
 }

@@ -87,6 +87,21 @@ pub(crate) static LIMIT: Label = fixed(
 
 pub(crate) static RELOAD_RESULT: Label = fixed("result", &["ok", "failed"]);
 pub(crate) static TOKEN_RESULT: Label = fixed("result", &["ok", "refused", "limited", "failed"]);
+pub(crate) static GRANT_TYPE: Label = fixed(
+    "grant_type",
+    &[
+        "authorization_code",
+        "refresh_token",
+        "client_credentials",
+        "device_code",
+        "jwt-bearer",
+    ],
+);
+pub(crate) static SIGN_IN_WAY: Label = fixed(
+    "way",
+    &["password", "second_factor", "upstream", "assertion"],
+);
+pub(crate) static SIGN_IN_RESULT: Label = fixed("result", &["ok", "failed", "locked"]);
 pub(crate) static PROVIDER_KIND: Label = fixed("kind", &["completion", "embedding", "rerank"]);
 pub(crate) static OUTCOME: Label = fixed("outcome", &["ok", "error", "timeout", "cancelled"]);
 pub(crate) static DIRECTION: Label = fixed("direction", &["input", "output"]);

@@ -197,11 +197,23 @@ impl Metrics {
             .observe(duration);
     }
 
-    /// Records a request for an access token: `ok`, `refused`, `limited` or `failed`.
-    pub fn token_issued(&self, result: &str) {
+    /// Records a request for an access token. The result is `ok`, `refused`, `limited` or `failed`.
+    pub fn token_issued(&self, grant_type: &str, result: &str) {
         let Some(shared) = &self.0 else { return };
-        let result = shared.names.load().id(&label::TOKEN_RESULT, result);
-        shared.recorded.mine().tokens_issued.at(result).add(1);
+        let names = shared.names.load();
+        let grant_type = names.id(&label::GRANT_TYPE, grant_type);
+        let result = names.id(&label::TOKEN_RESULT, result);
+        let tokens = &shared.recorded.mine().tokens_issued;
+        tokens.at(grant_type).at(result).add(1);
+    }
+
+    /// Records the sign-in of a person with a browser. The result is `ok`, `failed` or `locked`.
+    pub fn sign_in(&self, way: &str, result: &str) {
+        let Some(shared) = &self.0 else { return };
+        let names = shared.names.load();
+        let way = names.id(&label::SIGN_IN_WAY, way);
+        let result = names.id(&label::SIGN_IN_RESULT, result);
+        shared.recorded.mine().sign_ins.at(way).at(result).add(1);
     }
 }
 

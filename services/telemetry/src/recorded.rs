@@ -42,7 +42,8 @@ pub(crate) struct Recorded {
     pub(crate) provider: By3<Histogram>,
     pub(crate) provider_tokens: By2<Counter>,
     pub(crate) pipeline: By2<Histogram>,
-    pub(crate) tokens_issued: By1<Counter>,
+    pub(crate) tokens_issued: By2<Counter>,
+    pub(crate) sign_ins: By2<Counter>,
 }
 
 // === impl RecordedParts ===
@@ -118,6 +119,7 @@ impl Recorded {
             Id::ProviderTokens => &self.provider_tokens,
             Id::Pipeline => &self.pipeline,
             Id::TokensIssued => &self.tokens_issued,
+            Id::SignIns => &self.sign_ins,
             Id::PoolConnections
             | Id::HttpConnections
             | Id::AuditRecords

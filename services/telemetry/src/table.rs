@@ -64,6 +64,7 @@ pub(crate) enum Id {
     SyncOldest,
     SyncFailed,
     TokensIssued,
+    SignIns,
     Accounts,
     BuildInfo,
     ProcessCpu,
@@ -72,12 +73,13 @@ pub(crate) enum Id {
 }
 
 const ALL: &[Program] = &Program::ALL;
+const ISSUERS: &[Program] = &[Program::Tools, Program::Platform];
 const CALLED: &[Program] = &[Program::Tools, Program::Rag];
 const RAG: &[Program] = &[Program::Rag];
 const PLATFORM: &[Program] = &[Program::Platform];
 
 /// All metrics, in the order of the page.
-pub(crate) static TABLE: [Metric; 30] = [
+pub(crate) static TABLE: [Metric; 31] = [
     Metric {
         id: Id::Calls,
         name: "ziggurat_calls_total",
@@ -280,9 +282,17 @@ pub(crate) static TABLE: [Metric; 30] = [
         id: Id::TokensIssued,
         name: "ziggurat_tokens_issued_total",
         kind: Kind::Counter,
-        labels: &[&label::TOKEN_RESULT],
-        programs: PLATFORM,
+        labels: &[&label::GRANT_TYPE, &label::TOKEN_RESULT],
+        programs: ISSUERS,
         help: "Requests for access tokens by their result.",
+    },
+    Metric {
+        id: Id::SignIns,
+        name: "ziggurat_sign_ins_total",
+        kind: Kind::Counter,
+        labels: &[&label::SIGN_IN_WAY, &label::SIGN_IN_RESULT],
+        programs: ISSUERS,
+        help: "Sign-ins of people with a browser by their result.",
     },
     Metric {
         id: Id::Accounts,

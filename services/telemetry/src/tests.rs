@@ -72,7 +72,8 @@ fn record_everything(metrics: &Metrics) {
     metrics.provider("openai", "embedding", "timeout", duration);
     metrics.tokens("openai", 30, 7);
     metrics.pipeline("docs", "rerank", duration);
-    metrics.token_issued("refused");
+    metrics.token_issued("client_credentials", "refused");
+    metrics.sign_in("password", "ok");
     metrics.read_http_connections(|| 9);
     metrics.read_audit(|| AuditCounts {
         records: 11,

@@ -118,6 +118,14 @@ impl OAuthClient {
         }
     }
 
+    /// A client with this id, which is known to the server.
+    pub fn of(server: &Client, id: &str) -> Self {
+        Self {
+            server: server.clone(),
+            id: id.to_owned(),
+        }
+    }
+
     /// The path of an authorization request for this scope.
     pub fn request(&self, scope: &str) -> String {
         format!(

@@ -29,10 +29,22 @@ fn requests_tokens_and_accounts_are_counted() {
     assert_eq!(stranger.get("/invented").status, 404);
 
     for (series, expected) in [
-        (r#"tokens_issued_total{result="ok"}"#, 1.0),
-        (r#"tokens_issued_total{result="refused"}"#, 2.0),
-        (r#"tokens_issued_total{result="limited"}"#, 1.0),
-        (r#"tokens_issued_total{result="failed"}"#, 0.0),
+        (
+            r#"tokens_issued_total{grant_type="client_credentials",result="ok"}"#,
+            1.0,
+        ),
+        (
+            r#"tokens_issued_total{grant_type="client_credentials",result="refused"}"#,
+            2.0,
+        ),
+        (
+            r#"tokens_issued_total{grant_type="client_credentials",result="limited"}"#,
+            1.0,
+        ),
+        (
+            r#"tokens_issued_total{grant_type="client_credentials",result="failed"}"#,
+            0.0,
+        ),
         (r#"limits_reached_total{limit="logins"}"#, 1.0),
         (r#"refused_total{reason="token"}"#, 1.0),
         (r#"refused_total{reason="origin"}"#, 1.0),

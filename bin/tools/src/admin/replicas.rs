@@ -6,6 +6,7 @@ use tokio::{
     task::JoinSet,
 };
 use ziggurat_postgres::pool::Pools;
+use ziggurat_sign_in_state::SignInStore;
 use ziggurat_state::{Conversations, Shared, StateDatabase, StateSettings, StoreError};
 
 use crate::admin::AdminContext;
@@ -46,6 +47,29 @@ pub(super) fn delete_state(account: &str, admin_context: &AdminContext<'_>) -> a
         let deletion = async move { conversations.delete_account(account).await };
         let (deleted, ()) = tokio::join!(deletion, writer.run());
         Ok(deleted?)
+    })
+}
+
+/// Does something with the store of the sign-in.
+///
+/// # Errors
+/// Fails if the store cannot be used.
+pub(super) fn with_sign_ins<T>(
+    admin_context: &AdminContext<'_>,
+    work: impl AsyncFnOnce(&SignInStore) -> Result<T, StoreError>,
+) -> anyhow::Result<T> {
+    let configuration = admin_context.configuration;
+    if let Some(state) = &configuration.state {
+        return with_database(state, async |database| {
+            work(&SignInStore::replicated(database)).await
+        });
+    }
+    let folder = &configuration.data_folder;
+    runtime()?.block_on(async {
+        let store = SignInStore::open(folder).await?;
+        let done = work(&store).await;
+        store.close().await;
+        Ok(done?)
     })
 }
 

@@ -12,10 +12,11 @@ use ziggurat_tokens::{ClaimError, Claims, NewClaims, TokenCommand, TokenOptions}
 use crate::arguments::{
     CallerName, Refusal,
     setup::{Asked, ClientName, word},
+    sign_in::SignInCommand,
 };
 
 /// Flags that select a command, in the order of the usage.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 29] = [
     "openapi",
     "version",
     "man",
@@ -34,13 +35,21 @@ const COMMANDS: [&str; 21] = [
     "list-users",
     "enable-user",
     "disable-user",
+    "list-grants",
+    "revoke-grant",
+    "revoke-grants",
+    "list-clients",
+    "add-client",
+    "remove-client",
+    "rotate-key",
+    "reset-second-factor",
     "build-knowledgebase",
     "verify-audit",
     "adopt",
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 35] = [
+const DETAILS: [(&str, &[&str]); 39] = [
     ("connect", &["check-config"]),
     ("as", &["check-config"]),
     ("json", &["doctor", "adopt"]),
@@ -68,8 +77,15 @@ const DETAILS: [(&str, &[&str]); 35] = [
             "delete-user",
             "enable-user",
             "disable-user",
+            "list-grants",
+            "revoke-grants",
+            "reset-second-factor",
         ],
     ),
+    ("client-name", &["add-client"]),
+    ("redirect-uri", &["add-client"]),
+    ("secret", &["add-client"]),
+    ("revoke", &["rotate-key"]),
     ("keep-state", &["delete-user"]),
     ("yes", &["delete-user"]),
     ("password", &["add-user", "update-user"]),
@@ -180,6 +196,8 @@ pub(crate) enum Command {
     EnableUser { username: Option<String> },
     /// Lock an account.
     DisableUser { username: Option<String> },
+    /// Administer the grants and the clients of the sign-in.
+    SignIn(SignInCommand),
     /// Build the knowledge base from documents.
     BuildKnowledgebase(BuildOptions),
     /// Verify files of an audit trail.
@@ -201,6 +219,7 @@ impl Command {
             Self::ListUsers { .. } => Some("-list-users"),
             Self::EnableUser { .. } => Some("-enable-user"),
             Self::DisableUser { .. } => Some("-disable-user"),
+            Self::SignIn(command) => Some(command.flag()),
             Self::BuildKnowledgebase(_) => Some("-build-knowledgebase"),
             Self::Help
             | Self::Serve
@@ -228,6 +247,8 @@ pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
     let mut asked = COMMANDS.into_iter().filter(|name| match *name {
         // An empty text counts too: a script with an empty variable must not start a server.
         "remove-token"
+        | "revoke-grant"
+        | "remove-client"
         | "build-knowledgebase"
         | "verify-audit"
         | "completion"
@@ -298,7 +319,10 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             is_offline: flags.has("adopt-offline"),
             as_json: flags.has("json"),
         }),
-        name => return accounts(name, flags),
+        name => match SignInCommand::of(name, flags)? {
+            Some(command) => Command::SignIn(command),
+            None => return accounts(name, flags),
+        },
     })
 }
 

@@ -350,6 +350,50 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
         ],
     ),
     (
+        "Administration of the sign-in (the server does not start)",
+        &[
+            Flag::switch(
+                "list-grants",
+                "List what people have allowed clients; -username for one person",
+            ),
+            Flag::text("revoke-grant", "id", "End a grant"),
+            Flag::switch(
+                "revoke-grants",
+                "End all grants and browser sessions of -username",
+            ),
+            Flag::switch(
+                "list-clients",
+                "List the clients that you or they themselves registered",
+            ),
+            Flag::switch("add-client", "Register a client; its secret is shown once"),
+            Flag::text(
+                "client-name",
+                "name",
+                "With -add-client: its name on the pages",
+            ),
+            Flag::text(
+                "redirect-uri",
+                "address",
+                "With -add-client: an address that it may be sent back to; repeat for more",
+            ),
+            Flag::switch("secret", "With -add-client: give it a secret"),
+            Flag::text("remove-client", "id", "Remove a client, and end its grants"),
+            Flag::switch(
+                "rotate-key",
+                "Make a new key, which signs from now on; older ones stay until their tokens have \
+                 expired",
+            ),
+            Flag::switch(
+                "revoke",
+                "With -rotate-key: end all tokens, grants and sessions",
+            ),
+            Flag::switch(
+                "reset-second-factor",
+                "Remove the second factor of -username, who lost it",
+            ),
+        ],
+    ),
+    (
         "Documentation to search (the server does not start)",
         &[
             Flag::path(

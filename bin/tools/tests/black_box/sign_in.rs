@@ -1,6 +1,9 @@
 //! Sign-in with a browser: a person gives a client the bare address.
 
+mod administration;
 mod entrances;
+mod events;
+
 mod refusals;
 mod rights;
 

@@ -13,13 +13,16 @@ use crate::store::{
 const MAX_CLIENTS: i64 = 10_000;
 
 /// Metadata of a client, as they are stored.
-#[derive(Deserialize, Serialize)]
-struct Metadata {
-    name: String,
-    redirect_uris: Vec<String>,
-    has_refresh: bool,
-    method: String,
-    application_type: Option<String>,
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct Metadata {
+    pub(super) name: String,
+    pub(super) redirect_uris: Vec<String>,
+    pub(super) has_refresh: bool,
+    pub(super) method: String,
+    pub(super) application_type: Option<String>,
+    /// Of clients that an administrator made.
+    pub(super) skip_consent: bool,
 }
 
 // === impl SignInStore ===
@@ -70,6 +73,7 @@ impl SignInStore {
             has_refresh: client.has_refresh,
             method: client.method.name().to_owned(),
             application_type: client.application_type.clone(),
+            skip_consent: false,
         };
         let metadata = serde_json::to_string(&metadata)?;
         let mut writing = self.tables.write().await?;

@@ -10,14 +10,6 @@ use crate::store::{
     columns::{Columns as _, bytes, moment},
 };
 
-/// The columns that a grant is read from.
-macro_rules! grant_columns {
-    () => {
-        "id, person, client_id, resource, alias, scope, databases, is_renewable, signed_in_at, \
-         created_at, used_at, ends_at, generation, rotated_at, amr"
-    };
-}
-
 /// Time in which the form of a consent may be sent again, in seconds.
 const AGAIN: Seconds = 60;
 
@@ -394,7 +386,7 @@ async fn write_code(
     written.await.map(drop)
 }
 
-fn grant(row: &Row) -> Result<Grant, StoreError> {
+pub(super) fn grant(row: &Row) -> Result<Grant, StoreError> {
     let databases: Option<String> = row.get(6)?;
     let databases = databases.as_deref().map(serde_json::from_str);
     let generation: i64 = row.get(12)?;

@@ -435,7 +435,7 @@ async fn races(store: SignInStore, count: u8) {
         .iter()
         .filter(|it| matches!(it, Ok(UsedCode::Good(_))));
     assert_eq!(good.count(), usize::from(count));
-    let again = used
+    let again = results
         .iter()
         .filter(|it| matches!(it, Ok(UsedCode::Again(_))));
     assert_eq!(again.count(), usize::from(count));
@@ -552,4 +552,54 @@ async fn ended_rows_go(store: SignInStore) {
     assert_eq!(rows(clients).await, 1, "it had a grant");
     sweep(130).await;
     assert_eq!(rows(clients).await, 0);
+}
+
+#[tokio::test]
+async fn an_administrator_adds_and_removes_clients_with_their_grants() {
+    let (_folder, store) = local().await;
+    let client = ManualClient {
+        id: "acme".to_owned(),
+        name: "Acme".to_owned(),
+        redirect_uris: vec!["https://acme.example/callback".to_owned()],
+        secret_hash: Some([9; 32]),
+        skip_consent: true,
+    };
+    assert_eq!(store.manual_client("acme").await, Ok(None));
+    assert!(
+        store
+            .add_manual_client(&client, NOW)
+            .await
+            .expect("written")
+    );
+    assert!(
+        !store
+            .add_manual_client(&client, NOW)
+            .await
+            .expect("written")
+    );
+    assert_eq!(store.manual_client("acme").await, Ok(Some(client)));
+    assert_eq!(
+        store.client("acme", NOW).await,
+        Ok(None),
+        "it did not register itself"
+    );
+    let listed = store.list_clients().await.expect("read");
+    assert_eq!((listed.len(), listed[0].has_secret), (1, true));
+    let of_acme = Grant {
+        client: "acme".to_owned(),
+        ..grant(1, "ann")
+    };
+    assert_eq!(
+        store.add_grant(of_acme, code(1), consent(1)).await,
+        Ok(true)
+    );
+    assert_eq!(
+        store.add_grant(grant(2, "ann"), code(2), consent(2)).await,
+        Ok(true)
+    );
+    assert_eq!(store.list_grants(NOW).await.expect("read").len(), 2);
+    assert!(store.remove_client("acme", NOW + 1).await.expect("written"));
+    assert!(!store.remove_client("acme", NOW + 1).await.expect("written"));
+    assert!(store.ended().contains([1; 16]) && !store.ended().contains([2; 16]));
+    assert_eq!(store.list_grants(NOW + 1).await.expect("read").len(), 1);
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use http::StatusCode;
 
 use crate::{
-    clients::{Client, document, pinned},
+    clients::{self, Client, document, pinned},
     keys::Keys,
     people::{People, Unavailable},
     service::{Read, Shared, Wanted},
@@ -70,9 +70,13 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         if let Some(client) = Client::manual(&self.settings, id) {
             return Ok(Some(client));
         }
-        if !is_address(id) {
+        if clients::is_of_registration(id) {
             let found = self.store.client(id, now).await?;
             return Ok(found.map(Client::from));
+        }
+        if !is_address(id) {
+            let found = self.store.manual_client(id).await?;
+            return Ok(found.as_ref().map(Client::from));
         }
         let registration = &self.settings.registration;
         let copy = self.store.document(id).await?.unwrap_or_default().text;

@@ -64,7 +64,8 @@ ziggurat_refused_total{reason="token"} 1
 ziggurat_refused_total{reason="host"} 0
 ziggurat_limits_reached_total{limit="calls"} 1
 ziggurat_trace_spans_dropped_total 14
-ziggurat_tokens_issued_total{result="refused"} 1
+ziggurat_sign_ins_total{way="password",result="ok"} 1
+ziggurat_tokens_issued_total{grant_type="client_credentials",result="refused"} 1
 ziggurat_accounts{kind="tenant"} 15"#;
 
 #[test]
@@ -206,7 +207,8 @@ fn series_do_not_grow_with_invented_names() {
         metrics.provider(name, name, name, Duration::ZERO);
         metrics.tokens(name, 1, 1);
         metrics.pipeline(name, name, Duration::ZERO);
-        metrics.token_issued(name);
+        metrics.token_issued(name, name);
+        metrics.sign_in(name, name);
     };
     for program in programs() {
         let metrics = Metrics::new(program, "1", &known());
