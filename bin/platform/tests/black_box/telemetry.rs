@@ -28,23 +28,17 @@ fn requests_tokens_and_accounts_are_counted() {
     assert_eq!(refused.status, 403);
     assert_eq!(stranger.get("/invented").status, 404);
 
+    for (result, expected) in [
+        ("ok", 1.0),
+        ("refused", 2.0),
+        ("limited", 1.0),
+        ("failed", 0.0),
+    ] {
+        let labels = format!(r#"{{grant_type="client_credentials",result="{result}"}}"#);
+        let series = format!("ziggurat_tokens_issued_total{labels}");
+        assert_eq!(page.value(&series), Some(expected), "{series}");
+    }
     for (series, expected) in [
-        (
-            r#"tokens_issued_total{grant_type="client_credentials",result="ok"}"#,
-            1.0,
-        ),
-        (
-            r#"tokens_issued_total{grant_type="client_credentials",result="refused"}"#,
-            2.0,
-        ),
-        (
-            r#"tokens_issued_total{grant_type="client_credentials",result="limited"}"#,
-            1.0,
-        ),
-        (
-            r#"tokens_issued_total{grant_type="client_credentials",result="failed"}"#,
-            0.0,
-        ),
         (r#"limits_reached_total{limit="logins"}"#, 1.0),
         (r#"refused_total{reason="token"}"#, 1.0),
         (r#"refused_total{reason="origin"}"#, 1.0),

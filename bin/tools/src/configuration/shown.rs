@@ -15,6 +15,7 @@ use ziggurat_console::PublicUrl;
 use ziggurat_http::TlsFiles;
 use ziggurat_llm::Provider::{Anthropic, Gemini, Ollama, OpenAi, Voyage};
 use ziggurat_runtime::{Secret, config::Sources, redact::Redactor};
+use ziggurat_sign_in_state::SignInSection;
 use ziggurat_state::StateSettings;
 use ziggurat_tokens::issuer::TrustedIssuer;
 
@@ -56,6 +57,11 @@ const SHOWN: &[(&str, Read)] = &[
         json!(c.auth.issuer.as_ref().map(TrustedIssuer::public_url))
     }),
     ("http.auth.issuer.databases", |c| json!(c.auth.issuer_databases)),
+    ("http.auth.oauth.enabled", |c| json!(c.auth.oauth.is_some())),
+    ("http.auth.oauth.access_lifetime", |c| {
+        c.auth.oauth.as_ref().map_or(Json::Null, |it| time(it.access_lifetime()))
+    }),
+    ("http.auth.oauth.write_scope", |c| json!(c.auth.oauth.as_ref().map(SignInSection::write_scope))),
     ("toolsets", |c| json!(c.toolsets.as_ref().map(Toolsets::names))),
     ("dba.enabled", |c| json!(c.dba)),
     ("results.max_cell_bytes", |c| json!(c.results.max_cell_bytes.unwrap_or(0))),
