@@ -76,6 +76,7 @@ mod keys;
 mod own_documents;
 mod pages;
 mod people;
+mod providers;
 mod service;
 mod settings;
 mod store;
@@ -88,6 +89,10 @@ pub use self::{
     events::{Event, EventKind},
     keys::{KeyError, Keys, OwnKeys, Seal},
     people::{Database, LoginError, People, Person, Unavailable},
+    providers::configured::{
+        ClaimRules, ClaimValue, ClientSecret, IdentityAssertion, Mapped, MappingRule, Provision,
+        Upstream,
+    },
     service::{FetchDocument, SignIn},
     settings::{ManualClient, Page, Registration, Resource, SecondFactor, Settings, SettingsError},
     store::{

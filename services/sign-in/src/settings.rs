@@ -2,7 +2,10 @@
 
 use std::{error::Error, fmt, time::Duration};
 
-use crate::clients::redirect;
+use crate::{
+    clients::redirect,
+    providers::configured::{self, IdentityAssertion, Upstream},
+};
 
 /// Seconds of an hour.
 const HOUR: u64 = 3600;
@@ -50,6 +53,10 @@ pub struct Settings {
     pub clients: Vec<ManualClient>,
     /// Ids of clients on devices without a browser (RFC 8628). Without any there is no such flow.
     pub device_clients: Vec<String>,
+    /// Providers that people sign in at.
+    pub upstreams: Vec<Upstream>,
+    /// Providers that admit people by signed assertions which clients bring (ID-JAG).
+    pub identity_assertion: Vec<IdentityAssertion>,
     /// Texts on every page.
     pub page: Page,
     /// The beginning of the names of cookies.
@@ -150,6 +157,8 @@ impl Default for Settings {
             registration: Registration::default(),
             clients: Vec::new(),
             device_clients: Vec::new(),
+            upstreams: Vec::new(),
+            identity_assertion: Vec::new(),
             page: Page::default(),
             cookie_prefix: "ziggurat".to_owned(),
         }
@@ -182,6 +191,10 @@ impl Settings {
         }
         if self.refresh_grace > Duration::from_secs(HOUR) {
             return error("refresh_grace", "it must be at most 1h".to_owned());
+        }
+        if let Some((key, problem)) = configured::problem(&self.upstreams, &self.identity_assertion)
+        {
+            return error(key, problem);
         }
         for client in &self.clients {
             for address in &client.redirect_uris {

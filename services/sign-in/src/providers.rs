@@ -1,0 +1,3 @@
+//! Other directories: providers that know the people of a company.
+
+pub(crate) mod configured;
