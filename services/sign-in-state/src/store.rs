@@ -4,7 +4,7 @@
 macro_rules! grant_columns {
     () => {
         "id, person, client_id, resource, alias, scope, databases, is_renewable, signed_in_at, \
-         created_at, used_at, ends_at, generation, rotated_at, amr"
+         created_at, used_at, ends_at, generation, rotated_at, amr, upstream, subject"
     };
 }
 
@@ -13,6 +13,7 @@ mod clients;
 mod columns;
 mod consents;
 mod devices;
+mod directories;
 mod documents;
 mod ended;
 mod factors;
@@ -27,9 +28,9 @@ use std::{error::Error, path::Path, sync::Arc, time::Duration};
 use sqlx::migrate::Migrator;
 use tracing::error;
 use ziggurat_mcp_auth::{
-    Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument,
-    ManualClient, Polled, Rotated, Rotation, Seconds, Session, Store, StoredClient, Unavailable,
-    UsedCode, Why,
+    Attempt, Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument,
+    Link, ManualClient, Origin, Polled, Rotated, Rotation, Seconds, Session, Store, StoredClient,
+    Unavailable, UsedCode, Why,
 };
 use ziggurat_state::{StateDatabase, StoreError, Tables, migrator};
 
@@ -277,6 +278,43 @@ impl Store for SignInStore {
         now: Seconds,
     ) -> Result<bool, Unavailable> {
         told(self.note_seen(hash, ends_at, now).await)
+    }
+
+    async fn add_attempt(&self, attempt: Attempt, now: Seconds) -> Result<bool, Unavailable> {
+        told(self.insert_attempt(&attempt, now).await)
+    }
+
+    async fn use_attempt(
+        &self,
+        hash: Digest,
+        now: Seconds,
+    ) -> Result<Option<Attempt>, Unavailable> {
+        told(self.take_attempt(hash, now).await)
+    }
+
+    async fn link(&self, origin: &Origin) -> Result<Option<Link>, Unavailable> {
+        told(self.find_link(origin).await)
+    }
+
+    async fn keep_link(&self, link: Link) -> Result<(), Unavailable> {
+        told(self.write_link(&link).await)
+    }
+
+    async fn begin_check(
+        &self,
+        origin: &Origin,
+        until: Seconds,
+        now: Seconds,
+    ) -> Result<Option<Link>, Unavailable> {
+        told(self.take_check(origin, until, now).await)
+    }
+
+    async fn assert_grant(
+        &self,
+        grant: Grant,
+        assertion: Consent,
+    ) -> Result<Option<Grant>, Unavailable> {
+        told(self.insert_asserted(grant, assertion).await)
     }
 }
 

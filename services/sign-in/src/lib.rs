@@ -88,7 +88,7 @@ pub use self::{
     clients::{Method, StoredClient},
     events::{Event, EventKind},
     keys::{KeyError, Keys, OwnKeys, Seal},
-    people::{Database, LoginError, People, Person, Unavailable},
+    people::{Database, LoginError, Newcomer, People, Person, Unavailable},
     providers::configured::{
         ClaimRules, ClaimValue, ClientSecret, IdentityAssertion, Mapped, MappingRule, Provision,
         Upstream,
@@ -96,7 +96,8 @@ pub use self::{
     service::{FetchDocument, SignIn},
     settings::{ManualClient, Page, Registration, Resource, SecondFactor, Settings, SettingsError},
     store::{
-        Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument, Polled,
-        Rotated, Rotation, Seconds, Session, Store, UsedCode, Why, memory::MemoryStore,
+        Attempt, Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument,
+        Link, Origin, Polled, Rotated, Rotation, Seconds, Session, Store, UsedCode, Why,
+        memory::MemoryStore,
     },
 };

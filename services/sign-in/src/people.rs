@@ -2,6 +2,8 @@
 
 use std::{error::Error, fmt, net::IpAddr, time::Duration};
 
+use crate::providers::configured::Provision;
+
 /// Knows the people who may sign in. A program implements it over its accounts.
 pub trait People: Send + Sync + 'static {
     /// Checks a name and a password, and returns the id of the person.
@@ -14,6 +16,18 @@ pub trait People: Send + Sync + 'static {
 
     /// Returns a person who may still sign in. It is asked at each code and each refresh.
     fn find(&self, id: &str) -> impl Future<Output = Result<Option<Person>, Unavailable>> + Send;
+
+    /// Returns the id of a person who comes from another provider, and may sign in. It is asked at each
+    /// sign-in there and for each assertion. From then on [`find`](Self::find) returns the person;
+    /// groups, roles and databases of the rules are added there by the service.
+    ///
+    /// A program that has only its own accounts leaves it as it is.
+    fn admit(
+        &self,
+        _newcomer: &Newcomer<'_>,
+    ) -> impl Future<Output = Result<Option<String>, Unavailable>> + Send {
+        async { Ok(None) }
+    }
 
     /// Ends the sessions of a person that the program itself keeps, when the person signs out
     /// everywhere. A program without such sessions leaves it as it is.
@@ -40,6 +54,28 @@ pub struct Person {
     pub roles: Vec<String>,
     /// The databases that the person may use.
     pub databases: Vec<Database>,
+}
+
+/// A person who comes from another provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Newcomer<'a> {
+    /// The name of the provider in the settings.
+    pub provider: &'a str,
+    /// The issuer of the provider.
+    pub issuer: &'a str,
+    /// The subject of the person there. With the issuer it names the person.
+    pub subject: &'a str,
+    /// The id of the person that this subject is linked with already.
+    pub person: Option<&'a str>,
+    /// The name that the provider shows. It names no person: another one may have it tomorrow.
+    pub name: Option<&'a str>,
+    /// The mail address, if the provider has verified it. It links no accounts.
+    pub email: Option<&'a str>,
+    /// The tenant of the rules.
+    pub tenant: Option<&'a str>,
+    /// People whom the program makes an account for.
+    pub provision: Provision,
 }
 
 /// A database that a person may use.

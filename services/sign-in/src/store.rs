@@ -1,16 +1,19 @@
 //! The storage of a sign-in. Each method is one transaction.
 
+pub(crate) mod directories;
 pub(crate) mod memory;
 
 use std::time::Duration;
 
 use crate::{clients::StoredClient, people::Unavailable, settings::ManualClient};
 
+pub use self::directories::{Attempt, Link, Origin};
+
 /// A moment, in seconds since 1970.
 pub type Seconds = u64;
 
-/// Keeps clients, grants, codes, consents, sessions, devices and second factors. Secrets reach it as
-/// digests or sealed.
+/// Keeps clients, grants, codes, consents, sessions, devices, second factors and links to other
+/// providers. Secrets reach it as digests or sealed.
 ///
 /// Moments are seconds since 1970, and come from the caller, so that replicas agree on them.
 pub trait Store: Send + Sync + 'static {
@@ -238,6 +241,50 @@ pub trait Store: Send + Sync + 'static {
         url: &str,
         now: Seconds,
     ) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Adds a sign-in at another provider. Returns false if 10,000 have not expired.
+    fn add_attempt(
+        &self,
+        attempt: Attempt,
+        now: Seconds,
+    ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+
+    /// Uses a sign-in at another provider, which is then gone. Returns `None` if it is unknown, used
+    /// or expired.
+    fn use_attempt(
+        &self,
+        hash: Digest,
+        now: Seconds,
+    ) -> impl Future<Output = Result<Option<Attempt>, Unavailable>> + Send;
+
+    /// Returns the link of an account at another provider.
+    fn link(
+        &self,
+        origin: &Origin,
+    ) -> impl Future<Output = Result<Option<Link>, Unavailable>> + Send;
+
+    /// Keeps a link in place of the one before, and ends the turn of a check.
+    fn keep_link(&self, link: Link) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Takes the turn to check a link, by one conditional update: a refresh token of the provider may
+    /// be good once. Returns `None` if another request has the turn, or there is no link.
+    fn begin_check(
+        &self,
+        origin: &Origin,
+        until: Seconds,
+        now: Seconds,
+    ) -> impl Future<Output = Result<Option<Link>, Unavailable>> + Send;
+
+    /// Keeps the grant of an assertion that was not used before. The form is the assertion.
+    ///
+    /// A person has one such grant for a client and a resource. If it has not ended, it gets the
+    /// scope, the databases and the moments of the new one, except the moment at which it was made.
+    /// Returns the grant that holds; `None` if the assertion was used before.
+    fn assert_grant(
+        &self,
+        grant: Grant,
+        assertion: Consent,
+    ) -> impl Future<Output = Result<Option<Grant>, Unavailable>> + Send;
 }
 
 /// The SHA-256 of a secret.
@@ -269,6 +316,8 @@ pub struct Grant {
     pub signed_in_at: Seconds,
     /// The ways in which the person signed in (RFC 8176), words between blanks.
     pub amr: String,
+    /// The account at another provider that the person signed in with.
+    pub origin: Option<Origin>,
     /// The moment at which it was made.
     pub made_at: Seconds,
     /// The moment at which it was used last.
@@ -437,6 +486,8 @@ pub struct Session {
     pub signed_in_at: Seconds,
     /// The ways in which the person signed in (RFC 8176), words between blanks.
     pub amr: String,
+    /// The account at another provider that the person signed in with.
+    pub origin: Option<Origin>,
     /// The moment at which it was used last.
     pub used_at: Seconds,
     /// The moment at which it ends in any case.

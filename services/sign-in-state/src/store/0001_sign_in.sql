@@ -28,6 +28,9 @@ CREATE TABLE oauth_grants (
     is_renewable bigint NOT NULL,
     signed_in_at bigint NOT NULL,
     amr text NOT NULL,
+    -- The account at another provider, if the person signed in there.
+    upstream text,
+    subject text,
     generation bigint NOT NULL,
     rotated_at bigint NOT NULL,
     created_at bigint NOT NULL,
@@ -60,6 +63,8 @@ CREATE TABLE oauth_sessions (
     person text NOT NULL,
     auth_time bigint NOT NULL,
     amr text NOT NULL,
+    upstream text,
+    subject text,
     seen_at bigint NOT NULL,
     ends_at bigint NOT NULL
 );
@@ -129,3 +134,33 @@ CREATE TABLE oauth_documents (
     -- 0 if nothing failed since.
     failed_at bigint NOT NULL
 );
+
+-- Sign-ins that browsers have begun at other providers.
+CREATE TABLE oauth_upstream_attempts (
+    state_hash text PRIMARY KEY,
+    -- Sealed, as the verifier is.
+    flow text NOT NULL,
+    -- A digest.
+    nonce text NOT NULL,
+    verifier text NOT NULL,
+    ends_at bigint NOT NULL
+);
+
+CREATE INDEX oauth_upstream_attempts_ends ON oauth_upstream_attempts (ends_at);
+
+-- People of accounts at other providers.
+CREATE TABLE oauth_links (
+    upstream text NOT NULL,
+    subject text NOT NULL,
+    person text NOT NULL,
+    -- The name and the access of the person, as JSON.
+    claims text NOT NULL,
+    refresh_sealed text,
+    -- 0 after the provider refused.
+    checked_at bigint NOT NULL,
+    -- One request has the turn to check until then.
+    checking_until bigint NOT NULL,
+    PRIMARY KEY (upstream, subject)
+);
+
+CREATE INDEX oauth_links_person ON oauth_links (person);

@@ -7,7 +7,7 @@ use ziggurat_state::{Row, StoreError, TablesTransaction};
 
 use crate::store::{
     SignInStore,
-    columns::{Columns as _, bytes, moment},
+    columns::{Columns as _, bytes, moment, origin},
 };
 
 /// Time in which the form of a consent may be sent again, in seconds.
@@ -302,6 +302,43 @@ pub(super) async fn keep(
     Ok(ended)
 }
 
+/// Prolongs the grant of assertions that the person has for this client and this resource, if there
+/// is one that has not ended.
+pub(super) async fn prolong(
+    writing: &mut TablesTransaction,
+    new: &Grant,
+) -> Result<Option<Grant>, StoreError> {
+    let databases = new.databases.as_ref().map(serde_json::to_string);
+    let [provider, subject] = origin(new.origin.as_ref());
+    let row = writing
+        .row(
+            concat!(
+                "UPDATE oauth_grants SET alias = $5, scope = $6, databases = $7, amr = $8, \
+                 signed_in_at = $9, used_at = $4, ends_at = $10, upstream = $11, subject = $12 \
+                 WHERE id = (SELECT id FROM oauth_grants WHERE person = $1 AND client_id = $2 \
+                 AND resource = $3 AND kind = 'assertion' AND ended_at IS NULL AND ends_at > $4 \
+                 ORDER BY id LIMIT 1) RETURNING ",
+                grant_columns!()
+            ),
+            [
+                (&new.person).into(),
+                (&new.client).into(),
+                (&new.resource).into(),
+                moment(new.made_at),
+                new.alias.as_ref().into(),
+                (&new.scope).into(),
+                databases.transpose()?.into(),
+                (&new.amr).into(),
+                moment(new.signed_in_at),
+                moment(new.ends_at),
+                provider,
+                subject,
+            ],
+        )
+        .await?;
+    row.as_ref().map(grant).transpose()
+}
+
 /// Ends the oldest grants of a person until there is room for one more: 500 of a person, 50 of them
 /// for one client.
 async fn make_room(
@@ -340,10 +377,12 @@ async fn write_grant(
     kind: &str,
 ) -> Result<(), StoreError> {
     let databases = grant.databases.as_ref().map(serde_json::to_string);
+    let [provider, subject] = origin(grant.origin.as_ref());
     let written = writing.rows(
         "INSERT INTO oauth_grants (id, kind, person, client_id, resource, alias, scope, databases, \
-         is_renewable, signed_in_at, created_at, used_at, ends_at, generation, rotated_at, amr) \
-         VALUES ($1, $16, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+         is_renewable, signed_in_at, created_at, used_at, ends_at, generation, rotated_at, amr, \
+         upstream, subject) \
+         VALUES ($1, $16, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17, $18)",
         [
             bytes(grant.id),
             (&grant.person).into(),
@@ -361,6 +400,8 @@ async fn write_grant(
             moment(grant.rotated_at),
             (&grant.amr).into(),
             kind.into(),
+            provider,
+            subject,
         ],
     );
     written.await.map(drop)
@@ -406,5 +447,6 @@ pub(super) fn grant(row: &Row) -> Result<Grant, StoreError> {
         generation: generation.try_into().unwrap_or(u32::MAX),
         rotated_at: row.moment(13)?,
         amr: row.get(14)?,
+        origin: row.origin(15)?,
     })
 }

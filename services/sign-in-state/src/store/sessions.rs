@@ -7,7 +7,7 @@ use ziggurat_state::StoreError;
 
 use crate::store::{
     NOTED, SignInStore,
-    columns::{Columns as _, bytes, moment, number},
+    columns::{Columns as _, bytes, moment, number, origin},
 };
 
 // === impl SignInStore ===
@@ -24,10 +24,11 @@ impl SignInStore {
                 [(&session.person).into()],
             )
             .await?;
+        let [provider, subject] = origin(session.origin.as_ref());
         writing
             .rows(
-                "INSERT INTO oauth_sessions (hash, person, auth_time, seen_at, ends_at, amr) \
-                 VALUES ($1, $2, $3, $4, $5, $6)",
+                "INSERT INTO oauth_sessions (hash, person, auth_time, seen_at, ends_at, amr, \
+                 upstream, subject) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
                 [
                     bytes(session.hash),
                     (&session.person).into(),
@@ -35,6 +36,8 @@ impl SignInStore {
                     moment(session.used_at),
                     moment(session.ends_at),
                     (&session.amr).into(),
+                    provider,
+                    subject,
                 ],
             )
             .await?;
@@ -50,7 +53,7 @@ impl SignInStore {
         let row = self
             .tables
             .row(
-                "SELECT person, auth_time, seen_at, ends_at, amr FROM oauth_sessions \
+                "SELECT person, auth_time, seen_at, ends_at, amr, upstream, subject FROM oauth_sessions \
                  WHERE hash = $1 AND ends_at > $2 AND seen_at + $3 > $2",
                 [bytes(hash), moment(now), moment(idle.as_secs())],
             )
@@ -74,6 +77,7 @@ impl SignInStore {
             used_at: now,
             ends_at: row.moment(3)?,
             amr: row.get(4)?,
+            origin: row.origin(5)?,
         }))
     }
 

@@ -23,7 +23,7 @@ pub struct SweepRules {
 }
 
 /// Removes 1,000 rows at most: `$1` is a week ago.
-const ENDED: [&str; 6] = [
+const ENDED: [&str; 7] = [
     "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants \
      WHERE ended_at < $1 OR ends_at < $1 LIMIT 1000) RETURNING id",
     "DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes \
@@ -36,6 +36,8 @@ const ENDED: [&str; 6] = [
      WHERE ends_at < $1 LIMIT 1000) RETURNING hash",
     "DELETE FROM oauth_documents WHERE url IN (SELECT url FROM oauth_documents \
      WHERE fresh_until < $1 AND failed_at < $1 LIMIT 1000) RETURNING url",
+    "DELETE FROM oauth_upstream_attempts WHERE state_hash IN (SELECT state_hash \
+     FROM oauth_upstream_attempts WHERE ends_at < $1 LIMIT 1000) RETURNING state_hash",
 ];
 
 /// Notes the end of grants at their clients before the rows go: `$1` is a week ago.

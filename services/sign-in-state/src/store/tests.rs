@@ -1,5 +1,6 @@
 //! Every store of a sign-in keeps the same rules.
 
+mod directories;
 mod documents;
 
 use tempfile::TempDir;
@@ -47,6 +48,7 @@ fn grant(id: u8, person: &str) -> Grant {
         is_renewable: true,
         signed_in_at: NOW - 5,
         amr: "pwd otp".to_owned(),
+        origin: None,
         made_at: NOW,
         used_at: NOW,
         ends_at: NOW + 180 * DAY,
@@ -202,6 +204,7 @@ async fn sessions_end(store: &impl Store) {
         person: "cid".to_owned(),
         signed_in_at: at,
         amr: "pwd".to_owned(),
+        origin: None,
         used_at: at,
         ends_at: NOW + 43_200,
     };

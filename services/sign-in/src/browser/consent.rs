@@ -204,6 +204,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             is_renewable: !settings.refresh_idle.is_zero() && (client.has_refresh || has_offline),
             signed_in_at: session.signed_in_at,
             amr: session.amr.clone(),
+            origin: session.origin.clone(),
             made_at: now,
             used_at: now,
             ends_at: now + settings.refresh_lifetime.as_secs(),

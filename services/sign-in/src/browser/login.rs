@@ -74,6 +74,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             person: person.id.clone(),
             signed_in_at: read.now,
             amr: amr.to_owned(),
+            origin: None,
             used_at: read.now,
             ends_at: read.now + self.settings.session_lifetime.as_secs(),
         };

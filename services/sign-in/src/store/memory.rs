@@ -1,11 +1,12 @@
 //! A store in memory: for tests, examples, and one process that may forget.
 
 mod devices;
+mod directories;
 mod documents;
+mod state;
 
 use std::{
     cmp::Reverse,
-    collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -14,24 +15,18 @@ use crate::{
     clients::StoredClient,
     people::Unavailable,
     store::{
-        Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument, Polled,
-        Rotated, Rotation, Seconds, Session, Store, UsedCode, Why,
+        Attempt, Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument,
+        Link, Origin, Polled, Rotated, Rotation, Seconds, Session, Store, UsedCode, Why,
     },
 };
 
 use self::{
-    devices::{Devices, Found},
-    documents::Documents,
+    devices::Found,
+    state::{State, UsableCode, oldest},
 };
 
 /// Number of clients that may register themselves.
 const MAX_CLIENTS: usize = 10_000;
-
-/// Number of grants of a person.
-const MAX_GRANTS: usize = 500;
-
-/// Number of grants of a person for one client.
-const MAX_GRANTS_OF_CLIENT: usize = 50;
 
 /// Number of sessions of a person.
 const MAX_SESSIONS: usize = 50;
@@ -44,39 +39,6 @@ const MAX_CONSENTS: usize = 500;
 pub struct MemoryStore {
     state: Mutex<State>,
 }
-
-#[derive(Debug, Default)]
-struct State {
-    clients: HashMap<String, (StoredClient, Seconds)>,
-    grants: HashMap<GrantId, Grant>,
-    codes: HashMap<Digest, UsableCode>,
-    sessions: HashMap<Digest, Session>,
-    /// The grants that forms made, and when these expire.
-    consents: HashMap<Digest, (GrantId, Seconds)>,
-    /// Consents by person, client and resource.
-    given: HashMap<[String; 3], GivenConsent>,
-    devices: Devices,
-    factors: HashMap<String, Factor>,
-    /// Numbers that hold once, and when they expire.
-    used: HashMap<Digest, Seconds>,
-    documents: Documents,
-    swept_at: Seconds,
-}
-
-#[derive(Debug)]
-struct UsableCode {
-    code: Code,
-    is_used: bool,
-}
-
-/// Time in which the form of a consent may be sent again, in seconds.
-const AGAIN: Seconds = 60;
-
-/// Interval between two looks for ended entries.
-const SWEEP: Seconds = 60;
-
-/// Time that a used code is known for, so that a second use is noticed.
-const KEPT_CODE: Seconds = 3600;
 
 // === impl MemoryStore ===
 
@@ -126,7 +88,9 @@ impl Store for MemoryStore {
         }
         let is_used = false;
         state.codes.insert(code.hash, UsableCode { code, is_used });
-        state.keep(grant, consent);
+        let made = (grant.id, consent.ends_at);
+        state.consents.insert(consent.hash, made);
+        state.keep(grant);
         Ok(true)
     }
 
@@ -208,7 +172,9 @@ impl Store for MemoryStore {
         }
         let is_approved = state.devices.approve(hash, grant.id, now);
         if is_approved {
-            state.keep(grant, consent);
+            let made = (grant.id, consent.ends_at);
+            state.consents.insert(consent.hash, made);
+            state.keep(grant);
         }
         Ok(is_approved)
     }
@@ -336,13 +302,7 @@ impl Store for MemoryStore {
         ends_at: Seconds,
         now: Seconds,
     ) -> Result<bool, Unavailable> {
-        let mut state = self.at(now);
-        let until = state.used.entry(hash).or_default();
-        let is_new = *until <= now;
-        if is_new {
-            *until = ends_at;
-        }
-        Ok(is_new)
+        Ok(self.at(now).note(hash, ends_at, now))
     }
 
     async fn add_session(&self, session: Session) -> Result<(), Unavailable> {
@@ -400,75 +360,44 @@ impl Store for MemoryStore {
         self.at(now).documents.row(url).failed_at = Some(now);
         Ok(())
     }
-}
 
-// === impl State ===
-
-impl State {
-    /// Removes ended entries.
-    fn sweep(&mut self, now: Seconds) {
-        if now < self.swept_at + SWEEP {
-            return;
-        }
-        self.swept_at = now;
-        self.grants.retain(|_, grant| grant.ends_at > now);
-        self.codes
-            .retain(|_, usable| usable.code.ends_at + KEPT_CODE > now);
-        self.sessions.retain(|_, session| session.ends_at > now);
-        self.consents.retain(|_, (_, until)| *until > now);
-        self.devices.sweep(now);
-        self.used.retain(|_, ends_at| *ends_at > now);
-        self.documents.sweep(now);
-        let grants = &self.grants;
-        let day = 86_400;
-        self.clients.retain(|id, (_, used_at)| {
-            *used_at + day > now || grants.values().any(|grant| grant.client == *id)
-        });
+    async fn add_attempt(&self, attempt: Attempt, now: Seconds) -> Result<bool, Unavailable> {
+        Ok(self.at(now).directories.add_attempt(attempt, now))
     }
 
-    /// Gives a grant a new code in place of the one before, if it was made within a minute.
-    fn renew(&mut self, id: GrantId, code: Code, now: Seconds) -> bool {
-        if !self.is_young(id, now) {
-            return false;
-        }
-        self.codes.retain(|_, usable| usable.code.grant != id);
-        let code = Code { grant: id, ..code };
-        let is_used = false;
-        self.codes.insert(code.hash, UsableCode { code, is_used });
-        true
+    async fn use_attempt(
+        &self,
+        hash: Digest,
+        now: Seconds,
+    ) -> Result<Option<Attempt>, Unavailable> {
+        Ok(self.at(now).directories.use_attempt(hash, now))
     }
 
-    /// Returns whether a grant was made within a minute.
-    fn is_young(&self, id: GrantId, now: Seconds) -> bool {
-        let grant = self.grants.get(&id);
-        grant.is_some_and(|grant| now <= grant.made_at + AGAIN)
+    async fn link(&self, origin: &Origin) -> Result<Option<Link>, Unavailable> {
+        Ok(self.state().directories.link(origin))
     }
 
-    /// Keeps a grant and the consent that made it.
-    fn keep(&mut self, grant: Grant, consent: Consent) {
-        let is_of_person = |other: &Grant| other.person == grant.person;
-        let is_of_client = |other: &Grant| is_of_person(other) && other.client == grant.client;
-        self.make_room(is_of_person, MAX_GRANTS);
-        self.make_room(is_of_client, MAX_GRANTS_OF_CLIENT);
-        self.consents
-            .insert(consent.hash, (grant.id, consent.ends_at));
-        self.grants.insert(grant.id, grant);
+    async fn keep_link(&self, link: Link) -> Result<(), Unavailable> {
+        self.state().directories.keep(link);
+        Ok(())
     }
 
-    /// Removes the oldest grants of a kind, until there is room for one more.
-    fn make_room(&mut self, is_of_kind: impl Fn(&Grant) -> bool, most: usize) {
-        let of_kind = self.grants.values().filter(|grant| is_of_kind(grant));
-        for id in oldest(of_kind.map(|grant| (grant.used_at, grant.id)), most) {
-            self.grants.remove(&id);
-        }
+    async fn begin_check(
+        &self,
+        origin: &Origin,
+        until: Seconds,
+        now: Seconds,
+    ) -> Result<Option<Link>, Unavailable> {
+        Ok(self.at(now).directories.begin_check(origin, until, now))
     }
-}
 
-/// Returns the oldest entries, which leave room for one more.
-fn oldest<T: Ord>(entries: impl Iterator<Item = (Seconds, T)>, most: usize) -> Vec<T> {
-    let mut entries: Vec<_> = entries.collect();
-    entries.sort_unstable();
-    let excess = (entries.len() + 1).saturating_sub(most);
-    entries.truncate(excess);
-    entries.into_iter().map(|(_, entry)| entry).collect()
+    async fn assert_grant(
+        &self,
+        grant: Grant,
+        assertion: Consent,
+    ) -> Result<Option<Grant>, Unavailable> {
+        let mut state = self.at(grant.made_at);
+        let is_new = state.note(assertion.hash, assertion.ends_at, grant.made_at);
+        Ok(is_new.then(|| state.keep_asserted(grant)))
+    }
 }
