@@ -6,6 +6,7 @@ mod device;
 mod factor;
 mod login;
 mod request;
+mod upstream;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::{
@@ -22,7 +23,7 @@ use crate::{
     keys::{KeyError, Keys, digest},
     pages::Page,
     people::{People, Person, Unavailable},
-    service::{Due, NoClient, Read, Shared},
+    service::{CALLBACK, Due, NoClient, Read, Shared, UPSTREAM},
     store::{Seconds, Session, Store},
 };
 
@@ -49,6 +50,8 @@ enum Failure {
     NoClient(NoClient),
     /// The request cannot be read.
     Page(StatusCode, &'static str),
+    /// A page with a text of this moment.
+    Text(StatusCode, String),
     /// There were too many requests.
     TooMany(Limited),
 }
@@ -134,6 +137,17 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             .unwrap_or_else(|it| self.failed(&it))
     }
 
+    /// Sends a browser to a provider, or answers one that comes back.
+    pub(crate) async fn upstream(&self, read: &Read) -> Answer {
+        let path = read.parts.uri.path();
+        let rest = path.strip_prefix(UPSTREAM).unwrap_or_default();
+        let answer = match rest.strip_suffix(CALLBACK) {
+            Some(name) => self.upstream_returned(read, name).await,
+            None => self.upstream_asked(read, rest).await,
+        };
+        answer.unwrap_or_else(|it| self.failed(&it))
+    }
+
     /// Begins the way of a browser through the pages. Returns the header of its cookie, too.
     fn begin(&self, goal: Goal, cookies: Cookies, now: Seconds) -> Result<(Flow, String), Failure> {
         let browser = match cookies.browser {
@@ -196,12 +210,14 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let Some(session) = self.session(cookies, now).await? else {
             return Ok(None);
         };
-        // A session from before the second factor does not hold any more.
-        if !session.has_factor() && self.due_factor(&session.person).await? != Due::Nothing {
+        // A session from before the second factor does not hold any more. A provider asks for its own.
+        let asks_factor = session.origin.is_none() && !session.has_factor();
+        if asks_factor && self.due_factor(&session.person).await? != Due::Nothing {
             return Ok(None);
         }
-        let person = self.people.find(&session.person).await?;
-        Ok(person.map(|person| (session, person)))
+        let origin = session.origin.as_ref();
+        let found = self.entitled(&session.person, origin).await?;
+        Ok(found.map(|found| (session, found.person)))
     }
 
     async fn client_of(&self, id: &str, read: &Read) -> Result<Client, Failure> {
@@ -226,6 +242,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             ),
             Failure::NoClient(reason) => (reason.status(), &*reason.to_string()),
             Failure::Page(status, problem) => (*status, *problem),
+            Failure::Text(status, problem) => (*status, problem.as_str()),
             Failure::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, TOO_MANY),
         };
         let answer = Page::failure(&self.settings, status, problem).answer();

@@ -49,7 +49,7 @@ pub(crate) fn server(settings: &Settings, is_fetching: bool) -> Value {
         "jwks_uri": address(KEYS),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "grant_types_supported": grant_types(settings),
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": methods,
         "revocation_endpoint_auth_methods_supported": methods,
@@ -62,9 +62,6 @@ pub(crate) fn server(settings: &Settings, is_fetching: bool) -> Value {
     if !settings.device_clients.is_empty() {
         let endpoint = address("/oauth/device_authorization");
         document["device_authorization_endpoint"] = endpoint.into();
-        if let Some(grants) = document["grant_types_supported"].as_array_mut() {
-            grants.push(DEVICE_CODE.into());
-        }
     }
     if is_fetching {
         let algorithms = ALGORITHMS.map(Algorithm::name);
@@ -77,6 +74,14 @@ pub(crate) fn server(settings: &Settings, is_fetching: bool) -> Value {
         document["registration_endpoint"] = address("/oauth/register").into();
     }
     document
+}
+
+/// Returns the grant types of the token endpoint.
+fn grant_types(settings: &Settings) -> Vec<&'static str> {
+    let has_devices = !settings.device_clients.is_empty();
+    let mut types = vec!["authorization_code", "refresh_token"];
+    types.extend(has_devices.then_some(DEVICE_CODE));
+    types
 }
 
 /// Returns the document about the authorization server for clients of `OpenID` Connect.

@@ -44,6 +44,10 @@ pub enum EventKind {
     /// The code of an authenticator app or a recovery code was wrong. A program that locks accounts
     /// counts it as a wrong password.
     SecondFactorFailed,
+    /// A provider confirmed a person.
+    UpstreamOk,
+    /// A provider did not confirm a person, or the person has no access here.
+    UpstreamRefused,
     /// A client registered itself.
     ClientRegistered,
     /// The document of a client, or its keys, were fetched.
@@ -167,6 +171,8 @@ impl EventKind {
             Self::LoginFailed => "login.failed",
             Self::LoginLocked => "login.locked",
             Self::SecondFactorFailed => "second_factor.failed",
+            Self::UpstreamOk => "upstream.ok",
+            Self::UpstreamRefused => "upstream.refused",
             Self::ClientRegistered => "client.registered",
             Self::ClientFetched => "client.fetched",
             Self::ClientRefused => "client.refused",

@@ -89,9 +89,12 @@ pub use self::{
     events::{Event, EventKind},
     keys::{KeyError, Keys, OwnKeys, Seal},
     people::{Database, LoginError, Newcomer, People, Person, Unavailable},
-    providers::configured::{
-        ClaimRules, ClaimValue, ClientSecret, IdentityAssertion, Mapped, MappingRule, Provision,
-        Upstream,
+    providers::{
+        AskProvider,
+        configured::{
+            ClaimRules, ClaimValue, ClientSecret, IdentityAssertion, Mapped, MappingRule,
+            Provision, Upstream,
+        },
     },
     service::{FetchDocument, SignIn},
     settings::{ManualClient, Page, Registration, Resource, SecondFactor, Settings, SettingsError},

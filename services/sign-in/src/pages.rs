@@ -170,8 +170,21 @@ pub(crate) fn login(
          <label for=\"password\">Password</label>\
          <input id=\"password\" name=\"password\" type=\"password\" \
          autocomplete=\"current-password\" required>\
-         <button>Sign in</button></form>"
+         <button>Sign in</button></form>{}",
+        upstreams(settings, flow),
     )
+}
+
+/// Returns a link for each provider that people sign in at.
+fn upstreams(settings: &Settings, flow: &str) -> String {
+    let mut text = String::new();
+    for upstream in &settings.upstreams {
+        let path = format!("/oauth/upstream/{}?flow={flow}", upstream.name);
+        let address = escape(&settings.address(&path));
+        let title = escape(&upstream.title);
+        let _ = write!(text, "<p><a href=\"{address}\">{title}</a></p>");
+    }
+    text
 }
 
 /// Returns the form in which a person allows a client something.

@@ -1,6 +1,7 @@
 //! The service: finds the endpoint of a request, and reads its body.
 
 mod copies;
+mod directory;
 mod fetch;
 mod known;
 mod limits;
@@ -37,12 +38,17 @@ use crate::{
     events::{Event, Events},
     keys::Keys,
     people::{People, Unavailable},
+    providers::{AskProvider, Providers},
     settings::{SecondFactor, Settings, SettingsError},
     store::{Factor, Seconds, Store},
 };
 
 pub use self::fetch::FetchDocument;
-pub(crate) use self::{copies::Wanted, known::NoClient};
+pub(crate) use self::{
+    copies::Wanted,
+    directory::{Confirmed, Entitled, NoAccess, Profile},
+    known::NoClient,
+};
 use self::{
     fetch::Fetches,
     limits::{Limits, Time},
@@ -50,6 +56,12 @@ use self::{
 
 /// Longest body.
 const LONGEST_BODY: usize = 64 << 10;
+
+/// Beginning of the paths of sign-ins at other providers.
+pub(crate) const UPSTREAM: &str = "/oauth/upstream/";
+
+/// End of the path that a provider sends a browser back to.
+pub(crate) const CALLBACK: &str = "/callback";
 
 /// An authorization server. Clones share everything.
 pub struct SignIn<P, S, K> {
@@ -65,6 +77,7 @@ pub(crate) struct Shared<P, S, K> {
     pub(crate) limits: Limits,
     events: Events,
     fetches: Fetches,
+    pub(crate) providers: Providers,
     time: Time,
 }
 
@@ -104,6 +117,8 @@ enum Endpoint {
     Account,
     DeviceAuthorization,
     Device,
+    Upstream,
+    UpstreamCallback,
 }
 
 // === impl Endpoint ===
@@ -126,6 +141,17 @@ impl Endpoint {
             "/oauth/account" => Self::Account,
             "/oauth/device_authorization" => Self::DeviceAuthorization,
             "/oauth/device" => Self::Device,
+            path if path.starts_with(UPSTREAM) => {
+                let rest = &path[UPSTREAM.len()..];
+                let is_callback = rest.ends_with(CALLBACK);
+                let name = rest.strip_suffix(CALLBACK).unwrap_or(rest);
+                let endpoint = if is_callback {
+                    Self::UpstreamCallback
+                } else {
+                    Self::Upstream
+                };
+                return (!name.is_empty() && !name.contains('/')).then_some(endpoint);
+            }
             path => {
                 let rest = path.strip_prefix(documents::RESOURCE)?;
                 let is_path = rest.is_empty() || rest.starts_with('/');
@@ -145,6 +171,8 @@ impl Endpoint {
                 | Self::Logout
                 | Self::Account
                 | Self::Device
+                | Self::Upstream
+                | Self::UpstreamCallback
         )
     }
 
@@ -155,6 +183,8 @@ impl Endpoint {
             | Self::ResourceDocument
             | Self::Keys
             | Self::Authorize => &[Method::GET, Method::HEAD],
+            // Each request to them counts, so that a program that looks first would use the answer up.
+            Self::Upstream | Self::UpstreamCallback => &[Method::GET],
             Self::Account | Self::Device => &[Method::GET, Method::HEAD, Method::POST],
             _ => &[Method::POST],
         }
@@ -193,6 +223,7 @@ impl<P: People, S: Store, K: Keys> SignIn<P, S, K> {
             limits: Limits::new(&time),
             events: Events::default(),
             fetches: Fetches::default(),
+            providers: Providers::default(),
             time,
         };
         Ok(Self {
@@ -229,6 +260,15 @@ impl<P: People, S: Store, K: Keys> SignIn<P, S, K> {
     #[must_use]
     pub fn with_fetch(self, fetch: impl FetchDocument) -> Self {
         self.shared.fetches.set(fetch);
+        self
+    }
+
+    /// Asks the providers in the settings with this. Without it no person can sign in there.
+    ///
+    /// The first way of a server and its clones stays.
+    #[must_use]
+    pub fn with_providers(self, ask: impl AskProvider) -> Self {
+        self.shared.providers.set(ask);
         self
     }
 
@@ -341,6 +381,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 self.choose_device(&read).await
             }
             Endpoint::Device => self.device(&read),
+            Endpoint::Upstream | Endpoint::UpstreamCallback => self.upstream(&read).await,
         }
     }
 

@@ -10,7 +10,10 @@ mod events;
 mod factor;
 mod fetched;
 mod flow;
+mod idp;
 mod limits;
+mod recheck;
+mod upstream;
 mod web;
 
 use std::{
@@ -32,8 +35,8 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::{
-    Database, LoginError, ManualClient, MemoryStore, OwnKeys, People, Person, Resource, Settings,
-    SignIn, Unavailable, browser::challenge_of, form::Form, keys::digest,
+    Database, LoginError, ManualClient, MemoryStore, Newcomer, OwnKeys, People, Person, Provision,
+    Resource, Settings, SignIn, Unavailable, browser::challenge_of, form::Form, keys::digest,
 };
 
 /// The public address of the server.
@@ -100,10 +103,22 @@ impl People for Staff {
         Ok(())
     }
 
+    async fn admit(&self, newcomer: &Newcomer<'_>) -> Result<Option<String>, Unavailable> {
+        let is_admitted = match newcomer.provision {
+            Provision::Mapped => true,
+            Provision::Invited => newcomer.email == Some("ann@acme.example"),
+            Provision::ByHand => newcomer.person.is_some(),
+        };
+        let id = format!("{}:{}", newcomer.provider, newcomer.subject);
+        Ok(is_admitted.then_some(id))
+    }
+
     async fn find(&self, id: &str) -> Result<Option<Person>, Unavailable> {
+        let is_ann_here = !self.is_ann_gone.load(Ordering::Relaxed);
         let name = match id {
-            "7" if !self.is_ann_gone.load(Ordering::Relaxed) => "ann",
+            "7" if is_ann_here => "ann",
             "8" => "bob",
+            id if id.contains(':') && is_ann_here => id,
             _ => return Ok(None),
         };
         let database = |name: &str, is_writable| Database {
@@ -201,13 +216,17 @@ impl Server {
     /// Registers a client, and returns its id.
     async fn register(&self, redirect: &str) -> String {
         let metadata = json!({"client_name": "Inspector", "redirect_uris": [redirect]});
-        let request = Request::post("/oauth/register").body(Full::from(metadata.to_string()));
-        let answer = self.send(request.expect("a request")).await;
+        let answer = self.register_with(&metadata).await;
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.json()["client_id"]
             .as_str()
             .expect("an id")
             .to_owned()
+    }
+
+    async fn register_with(&self, metadata: &Value) -> Answered {
+        let request = Request::post("/oauth/register").body(Full::from(metadata.to_string()));
+        self.send(request.expect("a request")).await
     }
 
     /// Signs ann in, lets her allow everything, and returns the code.

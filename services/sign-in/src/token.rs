@@ -4,6 +4,7 @@ mod access;
 mod assertion;
 mod device;
 mod proof;
+mod recheck;
 mod refresh;
 
 use http::{StatusCode, header::CONTENT_TYPE};
@@ -17,12 +18,12 @@ use crate::{
     events::{Event, EventKind},
     form::Form,
     keys::{KeyError, Keys, digest},
-    people::{People, Person, Unavailable},
-    service::{Read, Shared},
+    people::{People, Unavailable},
+    service::{Entitled, Read, Shared},
     store::{Grant, Rotated, Rotation, Store, UsedCode, Why},
 };
 
-use self::{proof::Proved, refresh::RefreshToken};
+use self::{access::Access, proof::Proved, refresh::RefreshToken};
 
 impl From<Unavailable> for OAuthError {
     fn from(_: Unavailable) -> Self {
@@ -147,7 +148,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             && is_same_redirect(code.redirect_uri.as_deref(), form.get("redirect_uri"))
             && challenge_of(verifier) == code.challenge
             && (*has_proof || !code.needs_proof);
-        let person = self.people.find(&grant.person).await?;
+        let person = self.holder(read, &grant).await?;
         let Some(person) = person.filter(|_| is_same) else {
             // Its code is used up, so no other client can have it.
             self.end(read, &grant, Why::Revoked).await?;
@@ -173,7 +174,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let known = known.ok_or_else(bad)?;
         self.same_resource(form, &known)?;
         let scope = smaller_scope(form, &known)?;
-        let Some(person) = self.people.find(&known.person).await? else {
+        let Some(person) = self.holder(read, &known).await? else {
             self.end(read, &known, Why::Person).await?;
             return Err(bad());
         };
@@ -217,17 +218,18 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     fn tokens(
         &self,
         grant: &Grant,
-        person: &Person,
+        person: &Entitled,
         scope: &str,
         read: &Read,
     ) -> Result<Value, OAuthError> {
-        let access = access::sign(&self.settings, &self.keys, grant, person, scope, read.now)?;
-        let mut answer = json!({
-            "access_token": access,
-            "token_type": "Bearer",
-            "expires_in": access::lifetime(&self.settings, grant, read.now),
-            "scope": scope,
-        });
+        let access = Access {
+            grant,
+            person,
+            scope,
+            now: read.now,
+            longest: self.settings.access_lifetime_of(grant),
+        };
+        let mut answer = self.signed(&access)?;
         if grant.is_renewable {
             let token = RefreshToken {
                 grant: grant.id,
@@ -236,6 +238,16 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             answer["refresh_token"] = token.write(&self.keys.seal()).into();
         }
         Ok(answer)
+    }
+
+    /// Returns the answer with an access token.
+    fn signed(&self, access: &Access<'_>) -> Result<Value, OAuthError> {
+        Ok(json!({
+            "access_token": access.sign(&self.settings, &self.keys)?,
+            "token_type": "Bearer",
+            "expires_in": access.lifetime(),
+            "scope": access.scope,
+        }))
     }
 
     async fn revoked(&self, read: &Read) -> Result<(), OAuthError> {

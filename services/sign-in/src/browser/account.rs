@@ -33,7 +33,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let answer = match found.filter(|(session, _)| is_young(session, read.now)) {
             Some((session, person)) => {
                 let flow = flow.of_session(session.hash)?;
-                self.account_page(read, &flow, &person, None).await?
+                self.account_page(read, &flow, &session, &person, None)
+                    .await?
             }
             None => self.login_page(&flow, read, None).await?,
         };
@@ -55,19 +56,26 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             } else {
                 "The program could not use your account any more."
             };
-            return self.account_page(read, &flow, &person, Some(notice)).await;
+            let notice = Some(notice);
+            return self
+                .account_page(read, &flow, &session, &person, notice)
+                .await;
         }
         if form.get("everywhere").is_some() {
             return self.signed_out_everywhere(read, &person).await;
         }
-        if form.get("set_up").is_some() {
+        let has_password = session.origin.is_none();
+        if has_password && form.get("set_up").is_some() {
             return self.factor_wanted(flow, &person);
         }
-        if form.get("remove").is_some() {
+        if has_password && form.get("remove").is_some() {
             let typed = form.get("code").unwrap_or_default();
-            return self.factor_removed(read, flow, &person, typed).await;
+            return self
+                .factor_removed(read, flow, (&session, &person), typed)
+                .await;
         }
-        self.account_page(read, &flow, &person, None).await
+        self.account_page(read, &flow, &session, &person, None)
+            .await
     }
 
     /// Shows the set-up of a second factor.
@@ -88,7 +96,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         &self,
         read: &Read,
         flow: Flow,
-        person: &Person,
+        (session, person): (&Session, &Person),
         typed: &str,
     ) -> Result<Answer, Failure> {
         let is_right = match self.store.factor(&person.id).await? {
@@ -97,7 +105,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         };
         if !is_right {
             let notice = Some("The code is wrong.");
-            let mut answer = self.account_page(read, &flow, person, notice).await?;
+            let mut answer = self
+                .account_page(read, &flow, session, person, notice)
+                .await?;
             *answer.status_mut() = StatusCode::FORBIDDEN;
             return Ok(answer);
         }
@@ -106,7 +116,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return self.factor_wanted(flow, person);
         }
         let notice = Some("A password alone opens your account now.");
-        self.account_page(read, &flow, person, notice).await
+        self.account_page(read, &flow, session, person, notice)
+            .await
     }
 
     /// Ends a grant of a person and the consent for its client.
@@ -149,6 +160,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         &self,
         read: &Read,
         flow: &Flow,
+        session: &Session,
         person: &Person,
         notice: Option<&str>,
     ) -> Result<Answer, Failure> {
@@ -159,6 +171,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         }
         let factor = match self.settings.second_factor {
             SecondFactor::Off => FactorState::Off,
+            // The provider asks for its own.
+            _ if session.origin.is_some() => FactorState::Off,
             _ => match self.store.factor(&person.id).await? {
                 Some(factor) => FactorState::Present(factor.recovery.len()),
                 None => FactorState::Absent,

@@ -49,7 +49,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return Ok(answer);
         };
         let chosen = chosen.with_write(form.get("write").is_some());
-        let grant = self.grant(wish, &client, &session, chosen, read.now)?;
+        let grant = self
+            .grant(wish, &client, &session, chosen, read.now)
+            .await?;
         let answer = self.allowed(read, &flow, &client, &grant).await?;
         if self.settings.remember_consent {
             let given = GivenConsent {
@@ -126,7 +128,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return Ok(None);
         };
         let chosen = chosen.with_write(asked.wish.wants_to_write(&self.settings));
-        let grant = self.grant(&asked.wish, client, session, chosen, read.now)?;
+        let grant = self
+            .grant(&asked.wish, client, session, chosen, read.now)
+            .await?;
         let consent = Consent {
             hash: digest(&grant.id),
             ends_at: read.now,
@@ -179,7 +183,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         Ok(self.back(asked, &[("code", &value)]))
     }
 
-    fn grant(
+    async fn grant(
         &self,
         wish: &Wish,
         client: &Client,
@@ -207,7 +211,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             origin: session.origin.clone(),
             made_at: now,
             used_at: now,
-            ends_at: now + settings.refresh_lifetime.as_secs(),
+            ends_at: self.grant_ends_at(session, now).await?,
             generation: 0,
             rotated_at: now,
         })

@@ -112,7 +112,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     ) -> Result<Answer, Failure> {
         let flow = flow.of_session(session.hash)?;
         let Some(wish) = flow.wish() else {
-            return self.account_page(read, &flow, person, None).await;
+            return self.account_page(read, &flow, session, person, None).await;
         };
         let client = self.client_of(&wish.client, read).await?;
         if let Goal::Client(asked) = &flow.goal {

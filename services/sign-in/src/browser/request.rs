@@ -103,7 +103,7 @@ fn is_fresh(session: &Session, asked: &Asked, form: &Form, now: Seconds) -> bool
 }
 
 /// Adds parameters to the query of an address.
-fn with_parameters(address: &str, parameters: &[(&str, &str)]) -> String {
+pub(super) fn with_parameters(address: &str, parameters: &[(&str, &str)]) -> String {
     let mut text = address.to_owned();
     for (name, value) in parameters {
         text.push(if text.contains('?') { '&' } else { '?' });

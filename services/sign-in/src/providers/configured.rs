@@ -279,7 +279,7 @@ fn common_problem(name: &str, issuer: &str, rules: &ClaimRules) -> Option<String
 }
 
 /// Returns whether an address is one that documents may come from.
-fn is_safe(url: &str) -> bool {
+pub(crate) fn is_safe(url: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'#' | b'\\');
     let has_host = url
         .strip_prefix("https://")
@@ -333,6 +333,10 @@ impl ClientSecret {
     #[must_use]
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
     }
 }
 

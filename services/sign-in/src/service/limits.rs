@@ -20,6 +20,7 @@ pub(super) struct Time(pub(super) Arc<dyn Fn() -> Seconds + Send + Sync>);
 pub(crate) struct Limits {
     requests: Steady<Time>,
     registrations: Steady<Time>,
+    attempts: Steady<Time>,
     documents: Steady<Time>,
     documents_of_addresses: Steady<Time>,
     proofs_of_addresses: FailureWindow<Time>,
@@ -56,6 +57,7 @@ impl Limits {
         Self {
             requests: steady("60 per minute"),
             registrations: steady("20 per hour"),
+            attempts: steady("30 per minute"),
             documents: steady("60 per minute"),
             documents_of_addresses: steady("10 per minute"),
             proofs_of_addresses: window("30 per 15 minutes"),
@@ -76,6 +78,12 @@ impl Limits {
     pub(crate) fn registration(&self, address: Option<IpAddr>) -> Result<(), Limited> {
         let limit = self.registrations.limit();
         let admitted = self.registrations.admit(key(address), limit);
+        admitted.map(drop)
+    }
+
+    /// Admits a sign-in at another provider.
+    pub(crate) fn attempt(&self, address: Option<IpAddr>) -> Result<(), Limited> {
+        let admitted = self.attempts.admit(key(address), self.attempts.limit());
         admitted.map(drop)
     }
 

@@ -34,7 +34,7 @@ pub(super) const KEYS: &str = "https://app.example/keys.json";
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-type Sign = Box<dyn Fn(&[u8]) -> Vec<u8>>;
+type Sign = Box<dyn Fn(&[u8]) -> Vec<u8> + Send>;
 
 /// Answers by address.
 #[derive(Default)]

@@ -1,12 +1,14 @@
 //! Access tokens (RFC 9068).
 
+use std::time::Duration;
+
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
     keys::{KeyError, Keys, random},
-    people::Person,
+    service::Entitled,
     settings::Settings,
     store::{Grant, GrantId, Seconds},
 };
@@ -19,62 +21,67 @@ struct Named {
     grant_id: String,
 }
 
-/// Signs an access token of a grant.
-pub(crate) fn sign(
-    settings: &Settings,
-    keys: &impl Keys,
-    grant: &Grant,
-    person: &Person,
-    scope: &str,
-    now: Seconds,
-) -> Result<String, KeyError> {
-    keys.sign_token(&claims(settings, grant, person, scope, now)?)
+/// An access token before it is signed.
+pub(crate) struct Access<'a> {
+    pub(crate) grant: &'a Grant,
+    pub(crate) person: &'a Entitled,
+    pub(crate) scope: &'a str,
+    pub(crate) now: Seconds,
+    /// The longest lifetime of the token.
+    pub(crate) longest: Duration,
 }
 
-/// Returns the seconds for which an access token is good: never beyond its grant.
-pub(crate) fn lifetime(settings: &Settings, grant: &Grant, now: Seconds) -> Seconds {
-    let left = grant.ends_at.saturating_sub(now);
-    settings.access_lifetime.as_secs().min(left)
-}
+// === impl Access ===
 
-fn claims(
-    settings: &Settings,
-    grant: &Grant,
-    person: &Person,
-    scope: &str,
-    now: Seconds,
-) -> Result<Value, KeyError> {
-    let audience: Vec<_> = [Some(&grant.resource), grant.alias.as_ref()]
-        .into_iter()
-        .flatten()
-        .collect();
-    let number: [u8; 16] = random()?;
-    let mut claims = json!({
-        "iss": settings.issuer,
-        "sub": person.subject,
-        "aud": audience,
-        "client_id": grant.client,
-        "iat": now,
-        "exp": now + lifetime(settings, grant, now),
-        "jti": BASE64_URL_SAFE_NO_PAD.encode(number),
-        "scope": scope,
-        "grant_id": BASE64_URL_SAFE_NO_PAD.encode(grant.id),
-        "auth_time": grant.signed_in_at,
-        "amr": grant.amr.split(' ').collect::<Vec<_>>(),
-        "preferred_username": person.name,
-    });
-    if let Some(email) = &person.email {
-        claims["email"] = email.as_str().into();
+impl Access<'_> {
+    /// Signs the token.
+    pub(crate) fn sign(&self, settings: &Settings, keys: &impl Keys) -> Result<String, KeyError> {
+        keys.sign_token(&self.claims(settings)?)
     }
-    if let Some(databases) = &grant.databases {
-        claims["databases"] = json!(databases);
+
+    /// Returns the seconds for which the token is good: never beyond its grant.
+    pub(crate) fn lifetime(&self) -> Seconds {
+        let left = self.grant.ends_at.saturating_sub(self.now);
+        self.longest.as_secs().min(left)
     }
-    for (name, list) in [("groups", &person.groups), ("roles", &person.roles)] {
-        if !list.is_empty() {
-            claims[name] = json!(list[..list.len().min(MAX_CLAIMS)]);
+
+    fn claims(&self, settings: &Settings) -> Result<Value, KeyError> {
+        let Self { grant, now, .. } = *self;
+        let person = &self.person.person;
+        let audience: Vec<_> = [Some(&grant.resource), grant.alias.as_ref()]
+            .into_iter()
+            .flatten()
+            .collect();
+        let number: [u8; 16] = random()?;
+        let mut claims = json!({
+            "iss": settings.issuer,
+            "sub": person.subject,
+            "aud": audience,
+            "client_id": grant.client,
+            "iat": now,
+            "exp": now + self.lifetime(),
+            "jti": BASE64_URL_SAFE_NO_PAD.encode(number),
+            "scope": self.scope,
+            "grant_id": BASE64_URL_SAFE_NO_PAD.encode(grant.id),
+            "auth_time": grant.signed_in_at,
+            "preferred_username": person.name,
+        });
+        if !grant.amr.is_empty() {
+            claims["amr"] = json!(grant.amr.split(' ').collect::<Vec<_>>());
         }
+        if let Some(email) = &person.email {
+            claims["email"] = email.as_str().into();
+        }
+        if let Some(databases) = self.person.narrowed(grant.databases.as_deref()) {
+            claims["databases"] = json!(databases);
+        }
+        for (name, list) in [("groups", &person.groups), ("roles", &person.roles)] {
+            if !list.is_empty() {
+                claims[name] = json!(list[..list.len().min(MAX_CLAIMS)]);
+            }
+        }
+        Ok(claims)
     }
-    Ok(claims)
 }
 
 /// Returns the grant of an access token of this server, expired or not.

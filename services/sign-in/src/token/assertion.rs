@@ -26,7 +26,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         client: &Client,
         assertion: &str,
     ) -> Result<bool, Unavailable> {
-        let Some(claims) = self.signed(read, client, assertion).await? else {
+        let Some(claims) = self.signed_by(read, client, assertion).await? else {
             return Ok(false);
         };
         let token = self.settings.address("/oauth/token");
@@ -40,7 +40,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     }
 
     /// Returns the claims of an assertion that a key of the client has signed.
-    async fn signed(
+    async fn signed_by(
         &self,
         read: &Read,
         client: &Client,

@@ -93,7 +93,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             }
             Polled::Unknown => return bad(),
         };
-        let Some(person) = self.people.find(&grant.person).await? else {
+        let Some(person) = self.holder(read, &grant).await? else {
             self.end(read, &grant, Why::Person).await?;
             return bad();
         };

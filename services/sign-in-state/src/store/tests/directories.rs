@@ -128,7 +128,7 @@ async fn origins_are_kept(store: &impl Store) {
         ends_at: NOW + 3600,
     };
     assert_eq!(store.add_session(session.clone()).await, Ok(()));
-    let idle = Duration::from_secs(3600);
+    let idle = Duration::from_hours(1);
     let found = store.session([70; 32], idle, NOW).await;
     assert_eq!(found, Ok(Some(session)));
 }
