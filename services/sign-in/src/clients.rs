@@ -137,6 +137,11 @@ impl Client {
         has_keys || self.is_manual && self.skips_consent && self.secret.is_some()
     }
 
+    /// Returns whether each program that registers the same gets the same secret.
+    pub(crate) fn has_shared_secret(&self) -> bool {
+        matches!(self.secret, Some(Secret::OfId))
+    }
+
     /// Returns whether the administrator or this program knows the client, so that it is not a
     /// stranger.
     pub(crate) fn is_trusted(&self) -> bool {

@@ -23,6 +23,12 @@ pub(crate) const KEYS: &str = "/.well-known/jwks.json";
 /// The grant type of devices (RFC 8628).
 pub(crate) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
+/// The grant type of assertions (RFC 7523).
+pub(crate) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/// The profile of assertions of providers.
+const ID_JAG: &str = "urn:ietf:params:oauth:grant-profile:id-jag";
+
 /// Ways in which clients prove themselves at the token endpoint. The last one needs their keys.
 const METHODS: [&str; 4] = [
     "none",
@@ -63,6 +69,9 @@ pub(crate) fn server(settings: &Settings, is_fetching: bool) -> Value {
         let endpoint = address("/oauth/device_authorization");
         document["device_authorization_endpoint"] = endpoint.into();
     }
+    if !settings.identity_assertion.is_empty() {
+        document["authorization_grant_profiles_supported"] = json!([ID_JAG]);
+    }
     if is_fetching {
         let algorithms = ALGORITHMS.map(Algorithm::name);
         for endpoint in ["token", "revocation"] {
@@ -79,8 +88,10 @@ pub(crate) fn server(settings: &Settings, is_fetching: bool) -> Value {
 /// Returns the grant types of the token endpoint.
 fn grant_types(settings: &Settings) -> Vec<&'static str> {
     let has_devices = !settings.device_clients.is_empty();
+    let has_assertions = !settings.identity_assertion.is_empty();
     let mut types = vec!["authorization_code", "refresh_token"];
     types.extend(has_devices.then_some(DEVICE_CODE));
+    types.extend(has_assertions.then_some(JWT_BEARER));
     types
 }
 

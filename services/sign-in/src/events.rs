@@ -48,6 +48,10 @@ pub enum EventKind {
     UpstreamOk,
     /// A provider did not confirm a person, or the person has no access here.
     UpstreamRefused,
+    /// An assertion of a provider admitted a person.
+    AssertionOk,
+    /// An assertion was refused.
+    AssertionRefused,
     /// A client registered itself.
     ClientRegistered,
     /// The document of a client, or its keys, were fetched.
@@ -173,6 +177,8 @@ impl EventKind {
             Self::SecondFactorFailed => "second_factor.failed",
             Self::UpstreamOk => "upstream.ok",
             Self::UpstreamRefused => "upstream.refused",
+            Self::AssertionOk => "assertion.ok",
+            Self::AssertionRefused => "assertion.refused",
             Self::ClientRegistered => "client.registered",
             Self::ClientFetched => "client.fetched",
             Self::ClientRefused => "client.refused",

@@ -2,6 +2,7 @@
 
 pub(crate) mod configured;
 mod discovery;
+pub(crate) mod id_jag;
 pub(crate) mod id_token;
 pub(crate) mod mapping;
 
@@ -28,8 +29,17 @@ use ziggurat_text::percent;
 
 use crate::clients::document::ALGORITHMS;
 
-use self::configured::Upstream;
+use self::configured::{IdentityAssertion, Upstream};
 pub(crate) use self::discovery::Metadata;
+
+/// Algorithms of assertions, which are the usual ones of access tokens.
+const OF_ASSERTIONS: [Algorithm; 5] = [
+    Algorithm::Rs256,
+    Algorithm::Ps256,
+    Algorithm::Es256,
+    Algorithm::Es384,
+    Algorithm::EdDsa,
+];
 
 /// Longest document of a provider.
 const LONGEST: usize = 1 << 20;
@@ -113,6 +123,8 @@ pub(crate) struct Documents {
 pub(crate) enum Signer<'a> {
     /// ID tokens.
     Login(&'a Upstream),
+    /// Assertions.
+    Assertion(&'a IdentityAssertion),
 }
 
 /// Reasons why a text of a provider is not accepted.
@@ -258,11 +270,18 @@ impl Providers {
     }
 
     async fn fetched(&self, signer: Signer<'_>) -> Result<Documents, BoxError> {
-        let metadata = self.metadata(signer.issuer()).await?;
-        let keys = self.get(&metadata.jwks_uri).await?;
+        let (metadata, url) = match signer {
+            Signer::Assertion(entry) if entry.jwks_url.is_some() => (None, entry.jwks_url.clone()),
+            _ => {
+                let metadata = self.metadata(signer.issuer()).await?;
+                let url = metadata.jwks_uri.clone();
+                (Some(metadata), Some(url))
+            }
+        };
+        let keys = self.get(&url.unwrap_or_default()).await?;
         let keys = PublicKeys::parse(&keys, signer.algorithms());
         Ok(Documents {
-            metadata: Some(metadata),
+            metadata,
             keys: keys.ok_or("it has no usable keys")?,
         })
     }
@@ -307,18 +326,21 @@ impl Signer<'_> {
     fn issuer(&self) -> &str {
         match self {
             Self::Login(upstream) => &upstream.issuer,
+            Self::Assertion(entry) => &entry.issuer,
         }
     }
 
     fn typ(self) -> &'static str {
         match self {
             Self::Login(_) => "JWT",
+            Self::Assertion(_) => "oauth-id-jag+jwt",
         }
     }
 
     fn algorithms(self) -> &'static [Algorithm] {
         match self {
             Self::Login(_) => &ALGORITHMS,
+            Self::Assertion(_) => &OF_ASSERTIONS,
         }
     }
 }

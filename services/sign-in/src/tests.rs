@@ -10,6 +10,7 @@ mod events;
 mod factor;
 mod fetched;
 mod flow;
+mod id_jag;
 mod idp;
 mod limits;
 mod recheck;

@@ -3,6 +3,7 @@
 mod access;
 mod assertion;
 mod device;
+mod id_jag;
 mod proof;
 mod recheck;
 mod refresh;
@@ -14,7 +15,7 @@ use crate::{
     answer::{Answer, OAuthError, empty, json_answer, with_header},
     browser::challenge_of,
     clients::{Client, registration},
-    documents::{self, DEVICE_CODE},
+    documents::{self, DEVICE_CODE, JWT_BEARER},
     events::{Event, EventKind},
     form::Form,
     keys::{KeyError, Keys, digest},
@@ -109,6 +110,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let is_known = match grant_type {
             "authorization_code" | "refresh_token" => true,
             DEVICE_CODE => !self.settings.device_clients.is_empty(),
+            JWT_BEARER => !self.settings.identity_assertion.is_empty(),
             _ => false,
         };
         if !is_known {
@@ -119,6 +121,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         match grant_type {
             "authorization_code" => self.by_code(read, &form, &proved).await,
             "refresh_token" => self.by_refresh_token(read, &form, &proved.client).await,
+            JWT_BEARER => self.by_assertion(read, &form, &proved).await,
             _ => self.by_device_code(read, &form, &proved.client).await,
         }
     }

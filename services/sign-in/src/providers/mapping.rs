@@ -12,6 +12,10 @@ const LONGEST_NAME: usize = 200;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Claims(Value);
 
+/// A claim of another type than expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
 /// Reasons why rules do not admit a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unmapped {
@@ -55,6 +59,12 @@ impl Claims {
     /// Returns a claim that is a whole number of seconds.
     pub(crate) fn seconds(&self, name: &str) -> Option<u64> {
         self.find(name)?.as_u64()
+    }
+
+    /// Returns a moment that may be absent.
+    pub(crate) fn moment(&self, name: &str) -> Result<Option<u64>, Malformed> {
+        let found = self.0.get(name).map(Value::as_u64);
+        found.map(|at| at.ok_or(Malformed)).transpose()
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {

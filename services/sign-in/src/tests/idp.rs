@@ -42,6 +42,8 @@ pub(super) struct Idp {
     pub(super) instead: Mutex<Option<String>>,
     /// Keys that it publishes in place of its own.
     pub(super) published: Mutex<Option<Value>>,
+    /// Keys at another address.
+    pub(super) others: Mutex<Option<Value>>,
     pub(super) is_down: AtomicBool,
     pub(super) gives_no_refresh: AtomicBool,
     pub(super) gives_no_id_token: AtomicBool,
@@ -70,6 +72,7 @@ impl Idp {
             claims: Mutex::default(),
             instead: Mutex::default(),
             published: Mutex::default(),
+            others: Mutex::default(),
             is_down: AtomicBool::default(),
             gives_no_refresh: AtomicBool::default(),
             gives_no_id_token: AtomicBool::default(),
@@ -149,6 +152,10 @@ impl Idp {
                 let published = held(&self.published).clone();
                 answer(200, &published.unwrap_or_else(|| held(&self.signer).keys()))
             }
+            (&Method::GET, "/other-keys") => match &*held(&self.others) {
+                Some(keys) => answer(200, keys),
+                None => answer(404, &json!({})),
+            },
             (&Method::POST, "/token") => self.tokens(request),
             _ => answer(404, &json!({})),
         }
