@@ -55,6 +55,8 @@ const VERIFIER: &str = "a-verifier-of-forty-three-letters-or-of-more";
 #[derive(Clone, Default)]
 struct Staff {
     is_ann_gone: Arc<AtomicBool>,
+    /// Says that the administrator linked ann's account with the one at the provider.
+    is_ann_linked: Arc<AtomicBool>,
     /// People who signed out everywhere.
     signed_out: Arc<Mutex<Vec<String>>>,
 }
@@ -110,7 +112,11 @@ impl People for Staff {
             Provision::Invited => newcomer.email == Some("ann@acme.example"),
             Provision::ByHand => newcomer.person.is_some(),
         };
-        let id = format!("{}:{}", newcomer.provider, newcomer.subject);
+        let id = if self.is_ann_linked.load(Ordering::Relaxed) {
+            "7".to_owned()
+        } else {
+            format!("{}:{}", newcomer.provider, newcomer.subject)
+        };
         Ok(is_admitted.then_some(id))
     }
 

@@ -242,3 +242,34 @@ async fn a_person_whom_the_program_removed_has_no_grant() {
     server.staff.is_ann_gone.store(true, Ordering::Relaxed);
     assert_eq!(program.refresh(&server).await.error(), "invalid_grant");
 }
+
+#[tokio::test]
+async fn an_account_that_was_linked_with_another_person_leaves_nothing_to_the_one_before() {
+    let (idp, server) = Idp::with_server();
+    let mut before = Program::connected(&idp, &server).await;
+    server.staff.is_ann_linked.store(true, Ordering::Relaxed);
+    let mut program = Program::connected(&idp, &server).await;
+    assert_eq!(claims(&program.tokens)["sub"], "7");
+    assert_eq!(before.refresh(&server).await.error(), "invalid_grant");
+    assert_eq!(program.refresh(&server).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn without_a_refresh_token_a_session_ends_with_its_grants() {
+    for (gives_no_refresh, expected) in [(false, "Allow access?"), (true, "Password")] {
+        let day = Duration::from_secs(24 * HOUR);
+        let settings = Settings {
+            session_lifetime: day,
+            session_idle: day,
+            ..settings(upstream())
+        };
+        let (idp, server) = Idp::with_settings(settings);
+        idp.gives_no_refresh
+            .store(gives_no_refresh, Ordering::Relaxed);
+        let mut browser = Browser::default();
+        arrive(&idp, &server, &mut browser, "acme").await;
+        server.wait(12 * HOUR);
+        let page = browser.visit(&server, &authorize("acme", &[])).await;
+        assert!(page.body.contains(expected), "{page:?}");
+    }
+}
