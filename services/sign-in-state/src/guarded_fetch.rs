@@ -70,8 +70,8 @@ enum Refused {
     NoAddress,
     #[error("its host has the address {0}, which is not public")]
     NotPublic(IpAddr),
-    #[error("it has more than 64 KiB")]
-    TooLong,
+    #[error("it has more than {} KiB", .0 >> 10)]
+    TooLong(usize),
 }
 
 /// Finds the addresses of a name.
@@ -113,14 +113,7 @@ impl GuardedFetch {
         guard: Guard<L>,
         patience: Duration,
     ) -> Result<Self, GuardedFetchError> {
-        let pem = match ca_file {
-            Some(path) => fs::read(path).map_err(|source| GuardedFetchError::Unreadable {
-                path: path.to_owned(),
-                source,
-            })?,
-            None => Vec::new(),
-        };
-        let certificates = Certificate::from_pem_bundle(&pem).map_err(GuardedFetchError::Tls)?;
+        let certificates = certificates(ca_file)?;
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let client = Client::builder()
@@ -150,23 +143,43 @@ impl FetchDocument for GuardedFetch {
             return Err(Refused::NoName.into());
         }
         let sent = self.client.get(url).send();
-        let mut response = sent.await.map_err(reqwest::Error::without_url)?;
-        let mut answer = Response::new(Bytes::new());
-        *answer.status_mut() = response.status();
-        *answer.headers_mut() = response.headers().clone();
-        let mut body = Vec::new();
-        while let Some(chunk) = response
-            .chunk()
-            .await
-            .map_err(reqwest::Error::without_url)?
-        {
-            if body.len() + chunk.len() > LONGEST {
-                return Err(Refused::TooLong.into());
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(answer.map(|_| body.into()))
+        let response = sent.await.map_err(reqwest::Error::without_url)?;
+        answer(response, LONGEST).await
     }
+}
+
+/// Reads the certificates of authorities in a file in PEM form.
+pub(crate) fn certificates(ca_file: Option<&Path>) -> Result<Vec<Certificate>, GuardedFetchError> {
+    let pem = match ca_file {
+        Some(path) => fs::read(path).map_err(|source| GuardedFetchError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?,
+        None => Vec::new(),
+    };
+    Certificate::from_pem_bundle(&pem).map_err(GuardedFetchError::Tls)
+}
+
+/// Reads an answer of at most so many bytes.
+pub(crate) async fn answer(
+    mut response: reqwest::Response,
+    longest: usize,
+) -> Result<Response<Bytes>, BoxError> {
+    let mut answer = Response::new(Bytes::new());
+    *answer.status_mut() = response.status();
+    *answer.headers_mut() = response.headers().clone();
+    let mut body = Vec::new();
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(reqwest::Error::without_url)?
+    {
+        if body.len() + chunk.len() > longest {
+            return Err(Refused::TooLong(longest).into());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(answer.map(|_| body.into()))
 }
 
 // === impl System ===

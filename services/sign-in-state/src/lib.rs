@@ -5,12 +5,14 @@
 
 mod guarded_fetch;
 mod key_file;
+mod provider_fetch;
 mod section;
 mod store;
 
 pub use self::{
     guarded_fetch::{GuardedFetch, GuardedFetchError},
     key_file::{KeyFile, KeyFileError},
+    provider_fetch::ProviderFetch,
     section::SignInSection,
     store::{EndedGrants, ListedClient, SignInStore, SweepRules},
 };

@@ -1,5 +1,9 @@
 //! The section of a configuration for the sign-in.
 
+mod directories;
+#[cfg(test)]
+mod tests;
+
 use std::{path::PathBuf, time::Duration};
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -9,13 +13,17 @@ use ziggurat_runtime::{
     file,
 };
 
-use crate::{GuardedFetch, GuardedFetchError};
+use crate::{GuardedFetch, GuardedFetchError, ProviderFetch};
 
 /// Seconds of an hour.
 const HOUR: u64 = 3600;
 
 /// Longest file with the secret of a client.
 const MAX_SECRET: u64 = 4096;
+
+/// Problem of settings with which no person could sign in.
+const NO_WAY_IN: &str = "nobody could sign in: password_login is off, upstreams and \
+                         identity_assertion are empty";
 
 /// The settings of a sign-in, without its address and its resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +73,7 @@ impl SignInSection {
         let write_scope = file.key("write_scope");
         let second_factor = file.key("second_factor").parsed(second_factor);
         let remember_consent = file.key("remember_consent").boolean();
+        let (upstreams, identity_assertion) = directories::read(file);
         let settings = Settings {
             access_lifetime: time(
                 "access_lifetime",
@@ -96,6 +105,8 @@ impl SignInSection {
             registration: registration(&file.section("registration")),
             clients: clients(&file.key("clients")),
             device_clients: file.key("device_clients").texts().unwrap_or_default(),
+            upstreams,
+            identity_assertion,
             page: page(&file.section("page")),
             ..Settings::default()
         };
@@ -104,6 +115,9 @@ impl SignInSection {
             password_login: file.key("password_login").boolean().unwrap_or(true),
             ca_file: file.section("registration").key("ca_file").path(),
         };
+        if is_enabled && !section.has_way_in() {
+            file.problem(NO_WAY_IN);
+        }
         is_enabled.then_some(section)
     }
 
@@ -136,10 +150,33 @@ impl SignInSection {
         GuardedFetch::new(self.ca_file.as_deref(), private_hosts).map(Some)
     }
 
-    /// Returns the lifetime of access tokens.
+    /// Returns the way to the providers of other directories, if there are any.
+    ///
+    /// # Errors
+    /// Fails if the file with authorities cannot be used.
+    pub fn providers(&self) -> Result<Option<ProviderFetch>, GuardedFetchError> {
+        if !self.has_providers() {
+            return Ok(None);
+        }
+        ProviderFetch::new(self.ca_file.as_deref()).map(Some)
+    }
+
+    fn has_providers(&self) -> bool {
+        !self.settings.upstreams.is_empty() || !self.settings.identity_assertion.is_empty()
+    }
+
+    fn has_way_in(&self) -> bool {
+        self.password_login || self.has_providers()
+    }
+
+    /// Returns the longest lifetime of access tokens.
     #[must_use]
     pub fn access_lifetime(&self) -> Duration {
-        self.settings.access_lifetime
+        let entries = self.settings.identity_assertion.iter();
+        let longest = entries.map(|entry| entry.access_lifetime).max();
+        self.settings
+            .access_lifetime
+            .max(longest.unwrap_or_default())
     }
 
     /// Returns the time after which an unused grant has ended. A grant without refresh tokens ends with
@@ -147,7 +184,7 @@ impl SignInSection {
     #[must_use]
     pub fn idle(&self) -> Duration {
         if self.settings.refresh_idle.is_zero() {
-            self.settings.access_lifetime
+            self.access_lifetime()
         } else {
             self.settings.refresh_idle
         }
@@ -219,6 +256,14 @@ fn client(file: &Section<'_>) -> ManualClient {
 
 /// Reads the file with the secret of a client, and returns its digest.
 fn secret_hash(key: &Value<'_>) -> Option<[u8; 32]> {
+    let secret = secret(key)?;
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest(&SHA256, secret.as_bytes()).as_ref());
+    Some(hash)
+}
+
+/// Reads a file with a secret.
+fn secret(key: &Value<'_>) -> Option<String> {
     let path = key.path()?;
     let text = match file::text(&path, MAX_SECRET) {
         Ok(text) => text,
@@ -229,9 +274,7 @@ fn secret_hash(key: &Value<'_>) -> Option<[u8; 32]> {
     };
     let secret = text.trim();
     key.check(!secret.is_empty(), "the file has no secret");
-    let mut hash = [0; 32];
-    hash.copy_from_slice(digest(&SHA256, secret.as_bytes()).as_ref());
-    Some(hash)
+    Some(secret.to_owned())
 }
 
 fn page(file: &Section<'_>) -> Page {
