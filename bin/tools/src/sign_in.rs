@@ -75,6 +75,10 @@ pub(crate) async fn start(
     if let Some(fetch) = fetch.context("http.auth.oauth.registration.ca_file")? {
         service = service.with_fetch(fetch);
     }
+    let providers = section.providers();
+    if let Some(ask) = providers.context("http.auth.oauth.registration.ca_file")? {
+        service = service.with_providers(ask);
+    }
     let events = Events {
         audit: parts.observation.calls.audit.clone(),
         metrics: parts.observation.calls.metrics.clone(),

@@ -89,6 +89,12 @@ impl Accounts {
         self.shared.known.load().person(id)
     }
 
+    /// Returns whether the user file has a user of this name who may log in.
+    #[must_use]
+    pub fn has_user(&self, name: &str) -> bool {
+        self.shared.known.load().has_user(name)
+    }
+
     /// Returns the identity of a user who may log in, for the holder of a grant, which is kept
     /// elsewhere. An account that was made after `made_by`, in seconds, is another one.
     #[must_use]

@@ -136,6 +136,11 @@ impl SessionIndex {
         is_it.then(|| person.identity(token, name))
     }
 
+    /// Returns whether there is a user of this name who may log in.
+    pub(super) fn has_user(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
     /// Returns a user who may log in.
     pub(super) fn person(&self, id: &PersonId) -> Option<AccountPerson> {
         let (name, person) = self.by_name.get_key_value(&*id.name)?;

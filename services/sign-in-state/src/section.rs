@@ -161,6 +161,13 @@ impl SignInSection {
         ProviderFetch::new(self.ca_file.as_deref()).map(Some)
     }
 
+    /// Returns the names of the providers of other directories.
+    pub fn provider_names(&self) -> impl Iterator<Item = &str> {
+        let upstreams = self.settings.upstreams.iter().map(|it| &*it.name);
+        let assertions = self.settings.identity_assertion.iter().map(|it| &*it.name);
+        upstreams.chain(assertions)
+    }
+
     fn has_providers(&self) -> bool {
         !self.settings.upstreams.is_empty() || !self.settings.identity_assertion.is_empty()
     }

@@ -5,8 +5,11 @@ use std::{net::IpAddr, sync::Arc};
 use ziggurat_accounts::{self as accounts, Accounts, PersonId};
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_mcp_auth::{Database, LoginError, People, Person, Unavailable};
+use ziggurat_mcp_auth::{Database, LoginError, Newcomer, People, Person, Provision, Unavailable};
 use ziggurat_tokens::{Claims, Holder, Identity};
+
+/// Beginning of the ids of people who come from other providers. No account has it as its mark.
+const NEWCOMER: &str = "upstream:";
 
 /// The users of the user file.
 #[derive(Clone, Debug)]
@@ -24,6 +27,35 @@ impl UserFilePeople {
             databases,
         }
     }
+
+    fn person(&self, id: &str, name: &str, databases: Arc<[String]>, claims: &Claims) -> Person {
+        let holder = Holder::User {
+            name: name.into(),
+            databases,
+        };
+        // No token is of this identity: it stands for the person at the databases.
+        let identity = Identity::new(TokenHash::of(""), holder);
+        let databases = self.databases.visible(Some(&identity));
+        Person {
+            id: id.to_owned(),
+            subject: name.to_owned(),
+            name: name.to_owned(),
+            email: None,
+            groups: texts(claims, "groups"),
+            roles: texts(claims, "roles"),
+            databases: databases.iter().map(database).collect(),
+        }
+    }
+}
+
+/// Returns the id of a person who comes from another provider.
+pub(super) fn id_of_newcomer(name: &str) -> String {
+    format!("{NEWCOMER}{name}")
+}
+
+/// Returns the name of a person who comes from another provider: the provider and the subject there.
+fn name_of_newcomer(id: &str) -> Option<&str> {
+    id.strip_prefix(NEWCOMER)
 }
 
 impl People for UserFilePeople {
@@ -45,30 +77,25 @@ impl People for UserFilePeople {
     }
 
     async fn find(&self, id: &str) -> Result<Option<Person>, Unavailable> {
+        if let Some(name) = name_of_newcomer(id) {
+            let is_free = !self.accounts.has_user(name);
+            return Ok(is_free.then(|| self.person(id, name, Arc::default(), &Claims::default())));
+        }
         let person = PersonId::read(id);
-        let Some(found) = person.and_then(|person| self.accounts.person(&person)) else {
-            return Ok(None);
-        };
-        let holder = Holder::User {
-            name: Arc::clone(&found.name),
-            databases: found.databases,
-        };
-        // No token is of this identity: it stands for the person at the databases.
-        let identity = Identity::new(TokenHash::of(""), holder);
-        let databases = self.databases.visible(Some(&identity));
-        Ok(Some(Person {
-            id: id.to_owned(),
-            subject: found.name.to_string(),
-            name: found.name.to_string(),
-            email: None,
-            groups: texts(&found.claims, "groups"),
-            roles: texts(&found.claims, "roles"),
-            databases: databases.iter().map(database).collect(),
-        }))
+        let found = person.and_then(|person| self.accounts.person(&person));
+        Ok(found.map(|found| self.person(id, &found.name, found.databases, &found.claims)))
+    }
+
+    async fn admit(&self, newcomer: &Newcomer<'_>) -> Result<Option<String>, Unavailable> {
+        let name = format!("{}:{}", newcomer.provider, newcomer.subject);
+        // There are no invitations here, and an account of this name is of another person.
+        let is_admitted = newcomer.provision == Provision::Mapped && !self.accounts.has_user(&name);
+        Ok(is_admitted.then(|| id_of_newcomer(&name)))
     }
 
     async fn end_sessions(&self, id: &str) -> Result<(), Unavailable> {
-        let Some(person) = PersonId::read(id) else {
+        let person = PersonId::read(id).filter(|_| name_of_newcomer(id).is_none());
+        let Some(person) = person else {
             return Ok(());
         };
         let ended = self.accounts.log_out_user(person.name()).await;

@@ -16,11 +16,11 @@ use ziggurat_layers::{
 use ziggurat_mcp_auth::GrantId;
 use ziggurat_sign_in_state::{EndedGrants, SignInSection};
 use ziggurat_tokens::{
-    Grant, Identity,
+    Claims, Grant, Holder, Identity,
     issuer::{Issuer, OpenSessions, SessionGuard},
 };
 
-use crate::sign_in::{OwnSignIn, Parts};
+use crate::sign_in::{OwnSignIn, Parts, people::id_of_newcomer};
 
 /// Verifies signed tokens: of this server's own sign-in, or of an external issuer.
 #[derive(Clone, Debug)]
@@ -52,6 +52,8 @@ type Tokens = AccessTokens<OwnSignIn, Arc<KnownToken>>;
 struct Holders {
     accounts: Accounts,
     ended: Arc<EndedGrants>,
+    /// Names of other providers.
+    providers: Arc<[String]>,
 }
 
 /// A token with a valid signature.
@@ -62,6 +64,8 @@ struct KnownToken {
     /// The moment at which it was made.
     made_at: i64,
     grant: GrantId,
+    /// Groups and roles, for a person who comes from another provider.
+    claims: Claims,
     /// Narrows the rights of the user, if the token does.
     narrowed: Option<Arc<Grant>>,
     session: TokenHash,
@@ -96,6 +100,7 @@ impl OwnTokens {
         let holders = Holders {
             accounts: parts.accounts.clone(),
             ended: parts.store.ended(),
+            providers: section.provider_names().map(str::to_owned).collect(),
         };
         Ok(Self { tokens, holders })
     }
@@ -152,10 +157,26 @@ impl Holders {
         }
         let accounts = &self.accounts;
         let holder = accounts.holder_of_grant(known.session, &known.subject, known.made_at);
+        let holder = holder.or_else(|| self.newcomer(known));
         let identity = holder.ok_or(Denied::Invalid)?;
         Ok(match &known.narrowed {
             Some(grant) => identity.with_grant(Arc::clone(grant)),
             None => identity,
+        })
+    }
+
+    /// Returns the holder of a token who comes from another provider, and has no account here.
+    fn newcomer(&self, known: &KnownToken) -> Option<Identity> {
+        let (provider, _) = known.subject.split_once(':')?;
+        let is_known = self.providers.iter().any(|name| name == provider);
+        is_known.then(|| {
+            let holder = Holder::User {
+                name: known.subject.as_str().into(),
+                databases: Arc::default(),
+            };
+            Identity::new(known.session, holder)
+                .with_account_id(id_of_newcomer(&known.subject).into())
+                .with_claims(known.claims.clone())
         })
     }
 }
@@ -183,6 +204,7 @@ impl KnownToken {
             subject: token.subject().to_owned(),
             made_at: token.claim("iat")?.parse().ok()?,
             grant,
+            claims: Claims::of_access_token(["groups", "roles"], token),
             narrowed: narrowed.map(Arc::new),
             session,
             _guard: sessions.open(session),

@@ -5,6 +5,7 @@ use std::{borrow::Cow, collections::HashMap, str};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use ziggurat_layers::access_token::AccessToken;
 
 use crate::claims::{Claim, Claims, MAX_VALUE};
 
@@ -29,6 +30,12 @@ impl Claims {
         });
         // The names have been checked with the configuration.
         Self::new(claims.collect()).unwrap_or_default()
+    }
+
+    /// Takes claims of these names out of a token that has been verified.
+    #[must_use]
+    pub fn of_access_token<const N: usize>(names: [&str; N], token: &AccessToken) -> Self {
+        Self::of_token(&names.map(str::to_owned), |name| token.claim(name))
     }
 
     /// Takes the claims of these names out of a token that has been verified, as it was presented.
