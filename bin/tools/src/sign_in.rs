@@ -119,6 +119,11 @@ async fn follow(
     tasks.spawn(follow_keys(keys, tokens.clone()));
 }
 
+/// Returns the address of the document about this server as a protected resource.
+pub(crate) fn document_of(issuer: &str) -> String {
+    format!("{issuer}/.well-known/oauth-protected-resource/mcp")
+}
+
 /// Describes this server as the one that tokens are for.
 fn resource(section: &SignInSection, issuer: &str) -> Resource {
     let title = section.title().unwrap_or(TITLE);

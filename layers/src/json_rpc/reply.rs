@@ -144,6 +144,23 @@ impl<T> Reply<T> {
         self
     }
 
+    /// Returns the status of the HTTP response, if one was set.
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use ziggurat_layers::json_rpc::{Json, Reply};
+    ///
+    /// let reply: Reply = Json::new(7)?.into();
+    /// assert_eq!(reply.status(), None);
+    /// let reply = reply.with_status(StatusCode::FORBIDDEN);
+    /// assert_eq!(reply.status(), Some(StatusCode::FORBIDDEN));
+    /// # Ok::<_, serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn status(&self) -> Option<StatusCode> {
+        self.status
+    }
+
     /// Adds a header to the HTTP response, next to others of that name.
     ///
     /// ```

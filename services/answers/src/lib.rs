@@ -8,6 +8,7 @@ pub mod client;
 pub mod confirm;
 mod result_format;
 mod sql_error;
+mod step_up;
 mod table;
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_server;
@@ -15,5 +16,6 @@ pub mod test_server;
 pub use self::{
     result_format::{CallFormat, Fence, ResultFormat, ShowHidden, write_cut_note},
     sql_error::{SqlErrors, WITHHELD},
+    step_up::step_up,
     table::{Table, write_scalar},
 };

@@ -322,6 +322,7 @@ async fn a_grant_narrows_the_databases_and_the_writes_of_its_person() {
     let logs = Grant {
         databases: Some(vec!["logs".to_owned(), "other".to_owned()]),
         may_write: false,
+        step_up: None,
     };
     let narrowed = ann(Some(logs));
     let narrowed = Some(&narrowed);
@@ -344,6 +345,7 @@ async fn a_grant_narrows_the_databases_and_the_writes_of_its_person() {
     let writer = ann(Some(Grant {
         databases: None,
         may_write: true,
+        step_up: None,
     }));
     let current = databases.current(Some(&writer)).expect("shop");
     assert!(!current.withholds_writes() && current.database().allows_writes());

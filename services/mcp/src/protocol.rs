@@ -384,6 +384,8 @@ where
             }
         };
         let status = match (reply.error(), *this.status) {
+            // A scope is missing: the header of the response names it.
+            _ if reply.status() == Some(StatusCode::FORBIDDEN) => return Poll::Ready(Ok(reply)),
             (Some(error), Some(status)) => status(error),
             _ => return Poll::Ready(Ok(reply)),
         };

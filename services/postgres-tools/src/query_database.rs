@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Number;
 use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
-use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, Table, client};
+use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, Table, client, step_up};
 use ziggurat_calls::Call;
 use ziggurat_databases::{Configured, Current, Databases};
 use ziggurat_mcp::{
@@ -178,6 +178,9 @@ impl QueryDatabase {
             .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone())
             .with_max_cost(call.max_cost());
+        if !statement.only_reads() {
+            step_up(request, current)?;
+        }
         let question = WriteQuestion::new(current, query, request);
         if let Some(question) = &question {
             if statement.only_reads() && !question.is_answered() {

@@ -31,6 +31,8 @@ pub struct SignInSection {
     settings: Settings,
     /// False if passwords sign in nowhere.
     password_login: bool,
+    /// Sends clients back to the person for a change.
+    step_up: bool,
     /// File with further authorities for documents of clients.
     ca_file: Option<PathBuf>,
 }
@@ -113,6 +115,7 @@ impl SignInSection {
         let section = Self {
             settings,
             password_login: file.key("password_login").boolean().unwrap_or(true),
+            step_up: file.key("step_up").boolean().unwrap_or(false),
             ca_file: file.section("registration").key("ca_file").path(),
         };
         if is_enabled && !section.has_way_in() {
@@ -135,6 +138,12 @@ impl SignInSection {
     #[must_use]
     pub fn has_passwords(&self) -> bool {
         self.password_login
+    }
+
+    /// Returns whether a client is sent back to the person for a change that the grant does not allow.
+    #[must_use]
+    pub fn steps_up(&self) -> bool {
+        self.step_up
     }
 
     /// Returns the fetcher of documents of clients, if they are fetched.

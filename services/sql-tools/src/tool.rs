@@ -6,7 +6,7 @@ mod confirmation;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use ziggurat_answers::{ResultFormat, SqlErrors, WITHHELD, client};
+use ziggurat_answers::{ResultFormat, SqlErrors, WITHHELD, client, step_up};
 use ziggurat_calls::{Call, ErrorReason};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
@@ -213,6 +213,9 @@ impl ToolHandler for SqlTool {
         }
         let name = definition.database.as_deref();
         let current = client::configured(&self.databases, &request, name).await?;
+        if definition.write.is_some() {
+            step_up(&request, &current)?;
+        }
         if let Some(question) =
             confirmation::question(definition, &current, &text, &values, &request).await?
         {

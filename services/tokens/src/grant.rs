@@ -1,5 +1,6 @@
 //! Permissions of people for their clients.
 
+use http::HeaderValue;
 use ziggurat_layers::access_token::AccessToken;
 
 /// The permission of a person for a client, which narrows the rights of the person.
@@ -9,6 +10,8 @@ pub struct Grant {
     pub databases: Option<Vec<String>>,
     /// False if statements may only read.
     pub may_write: bool,
+    /// The challenge for a call that would write, if clients are sent back to the person for it.
+    pub step_up: Option<HeaderValue>,
 }
 
 // === impl Grant ===
@@ -25,6 +28,7 @@ impl Grant {
         (databases.is_some() || !may_write).then_some(Self {
             databases,
             may_write,
+            step_up: None,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use http::Extensions;
+use http::{Extensions, HeaderValue};
 use jiff::Timestamp;
 use ziggurat_layers::{
     bearer::TokenHash, body_limit::ByteBudget, client_ip::ClientIp, rate_limit::Key,
@@ -243,6 +243,13 @@ impl Identity {
     #[must_use]
     pub fn may_write(&self) -> bool {
         self.grant.as_ref().is_none_or(|grant| grant.may_write)
+    }
+
+    /// Returns the challenge for a call that would write, if the grant does not allow that and clients
+    /// are sent back to the person for it.
+    #[must_use]
+    pub fn step_up(&self) -> Option<&HeaderValue> {
+        self.grant.as_ref()?.step_up.as_ref()
     }
 
     /// Returns whether a grant allows some databases only.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use http::HeaderValue;
 use tracing::warn;
 use ziggurat_accounts::Accounts;
 use ziggurat_layers::{
@@ -20,7 +21,7 @@ use ziggurat_tokens::{
     issuer::{Issuer, OpenSessions, SessionGuard},
 };
 
-use crate::sign_in::{OwnSignIn, Parts, people::id_of_newcomer};
+use crate::sign_in::{OwnSignIn, Parts, document_of, people::id_of_newcomer};
 
 /// Verifies signed tokens: of this server's own sign-in, or of an external issuer.
 #[derive(Clone, Debug)]
@@ -72,6 +73,14 @@ struct KnownToken {
     _guard: Arc<SessionGuard>,
 }
 
+/// The scope for changes.
+struct WriteScope {
+    /// Empty if there is no such scope.
+    name: String,
+    /// The document of a challenge, if clients are sent back to the person for a change.
+    document: Option<String>,
+}
+
 /// Future of the check of a token of this server's own sign-in with an unknown key.
 pub(crate) struct OwnTokensFuture {
     verification: <Tokens as Verify>::Future,
@@ -92,9 +101,12 @@ impl OwnTokens {
             .with_algorithms([Algorithm::EdDsa]);
         let databases = parts.databases.clone();
         let sessions = OpenSessions::new(move |session| databases.forget(session));
-        let write_scope = section.write_scope().to_owned();
+        let scopes = WriteScope {
+            name: section.write_scope().to_owned(),
+            document: section.steps_up().then(|| document_of(issuer)),
+        };
         let tokens = AccessTokens::new(rules, service.clone()).with_identity(move |token| {
-            let known = KnownToken::read(token, &write_scope, &sessions);
+            let known = KnownToken::read(token, &scopes, &sessions);
             known.map(Arc::new).ok_or(Denied::Invalid)
         });
         let holders = Holders {
@@ -185,17 +197,19 @@ impl Holders {
 
 impl KnownToken {
     /// Reads a token of a person: a token without a grant is not of a person.
-    fn read(token: &AccessToken, write_scope: &str, sessions: &OpenSessions) -> Option<Self> {
+    fn read(token: &AccessToken, scope: &WriteScope, sessions: &OpenSessions) -> Option<Self> {
         let id = BASE64_URL_SAFE_NO_PAD.decode(token.grant_id()?).ok()?;
         let grant = id.try_into().ok()?;
         // A grant is one caller, with its own connections and selected database.
         let session = TokenHash::of(&format!("grant\0{}", token.grant_id()?));
         // Without a scope for writes no token may write.
         let databases = || Grant::of(token, "").and_then(|grant| grant.databases);
+        let write_scope = &*scope.name;
         let narrowed = if write_scope.is_empty() {
             Some(Grant {
                 databases: databases(),
                 may_write: false,
+                step_up: None,
             })
         } else {
             Grant::of(token, write_scope)
@@ -205,10 +219,32 @@ impl KnownToken {
             made_at: token.claim("iat")?.parse().ok()?,
             grant,
             claims: Claims::of_access_token(["groups", "roles"], token),
-            narrowed: narrowed.map(Arc::new),
+            narrowed: narrowed.map(|grant| Arc::new(scope.with_step_up(grant, token))),
             session,
             _guard: sessions.open(session),
         })
+    }
+}
+
+// === impl WriteScope ===
+
+impl WriteScope {
+    /// Adds the challenge for calls that would write. Its scope has all that the token has.
+    fn with_step_up(&self, grant: Grant, token: &AccessToken) -> Grant {
+        let Some(document) = &self.document else {
+            return grant;
+        };
+        if grant.may_write || self.name.is_empty() {
+            return grant;
+        }
+        let scope: Vec<_> = token.scopes().chain([&*self.name]).collect();
+        let scope = scope.join(" ");
+        let challenge = format!(
+            "Bearer error=\"insufficient_scope\", scope=\"{scope}\", \
+             resource_metadata=\"{document}\""
+        );
+        let step_up = HeaderValue::try_from(challenge).ok();
+        Grant { step_up, ..grant }
     }
 }
 

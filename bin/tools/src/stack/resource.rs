@@ -7,7 +7,10 @@ use ziggurat_http::Document;
 use ziggurat_layers::bearer::{Challenge, InvalidChallenge};
 use ziggurat_tokens::issuer::TrustedIssuer;
 
-use crate::{interface::CALLS, sign_in::ServedSignIn};
+use crate::{
+    interface::CALLS,
+    sign_in::{ServedSignIn, document_of},
+};
 
 /// Path of the documents, before the path of the resource.
 const DOCUMENTS: &str = "/.well-known/oauth-protected-resource";
@@ -20,7 +23,7 @@ pub(super) fn challenge(
     let Some(own) = own else {
         return TrustedIssuer::challenge(issuer);
     };
-    let document = format!("{}{DOCUMENTS}{CALLS}", own.issuer);
+    let document = document_of(&own.issuer);
     let challenge = Challenge::new().with_resource_metadata(document)?;
     challenge.with_scope("mcp")
 }

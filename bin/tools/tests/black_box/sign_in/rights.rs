@@ -1,6 +1,6 @@
 //! The choices of a person hold in every tool and at every endpoint.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ALL, INSERT, Office, query};
 use crate::support::{Client, OAuthClient, records::PASSWORD};
@@ -92,4 +92,57 @@ fn a_grant_has_the_databases_that_the_person_ticked() {
     assert!(query(&bob, "shop", "SELECT 1").1);
     assert!(!query(&bob, "logs", "SELECT 1").1);
     assert_eq!(tokens.scope, "mcp");
+}
+
+#[test]
+fn a_change_sends_the_client_back_to_the_person_where_the_server_does_that() {
+    let office = Office::new(
+        "http: {auth: {oauth: {step_up: true}}}\ncustom_definitions_path: definitions.yaml\n",
+    );
+    let definitions = office.home.file("definitions.yaml");
+    office.home.replace(&definitions, WRITER);
+    let (_program, client) = office.serve();
+    let registered = OAuthClient::register(&client);
+    let tokens = registered.tokens("ann", PASSWORD, &[("database.shop", "1")]);
+    let reader = client.bearing(&tokens.access);
+    let call = |name: &str, arguments: &Value| {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({"name": name, "arguments": arguments, "_meta": meta});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let headers = format!(
+            "content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+             mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {name}\r\n"
+        );
+        reader.send("POST", "/mcp/", &headers, &call.to_string())
+    };
+    let insert = json!({"query": INSERT, "database": "shop"});
+    for (name, arguments) in [("query_database", &insert), ("order", &json!({}))] {
+        let answer = call(name, arguments);
+        assert_eq!(answer.status, 403, "{name}: {answer:?}");
+        let challenge = answer.header("www-authenticate").expect("a challenge");
+        assert!(
+            challenge.contains("error=\"insufficient_scope\""),
+            "{challenge}"
+        );
+        assert!(challenge.contains("scope=\"mcp mcp:write\""), "{challenge}");
+        assert!(
+            challenge.contains("/oauth-protected-resource/mcp/\""),
+            "{challenge}"
+        );
+    }
+    assert_eq!(
+        call(
+            "2026-07-28",
+            "query_database",
+            &json!({"query": "SELECT 1"})
+        )
+        .status,
+        200
+    );
+    let (older, is_error) = query(&reader, "shop", INSERT);
+    assert!(is_error && older.contains(READ_ONLY), "{older}");
+    assert_eq!(office.orders(), 0);
 }
