@@ -112,6 +112,11 @@ impl Flow {
         }
     }
 
+    /// Begins the time anew, for the way to another provider and back.
+    pub(crate) fn renewed(self, now: Seconds) -> Self {
+        Self { at: now, ..self }
+    }
+
     /// Goes on to a second factor. Each form for it has a number of its own.
     pub(crate) fn with_factor(mut self, factor: DueFactor) -> Result<Self, KeyError> {
         self.factor = Some(factor);

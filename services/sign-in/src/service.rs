@@ -38,7 +38,7 @@ use crate::{
     events::{Event, Events},
     keys::Keys,
     people::{People, Unavailable},
-    providers::{AskProvider, Providers},
+    providers::{AskProvider, Providers, Signer},
     settings::{SecondFactor, Settings, SettingsError},
     store::{Factor, Seconds, Store},
 };
@@ -270,6 +270,17 @@ impl<P: People, S: Store, K: Keys> SignIn<P, S, K> {
     pub fn with_providers(self, ask: impl AskProvider) -> Self {
         self.shared.providers.set(ask);
         self
+    }
+
+    /// Fetches the documents of all providers. A program does it at its start, so that the log names a
+    /// provider that cannot be reached.
+    pub async fn fetch_providers(&self) {
+        let (shared, now) = (&self.shared, self.shared.time.now().as_secs());
+        let logins = shared.settings.upstreams.iter().map(Signer::Login);
+        let assertions = shared.settings.identity_assertion.iter();
+        for signer in logins.chain(assertions.map(Signer::Assertion)) {
+            shared.providers.documents(signer, false, now).await;
+        }
     }
 
     /// Returns whether a path is served here.

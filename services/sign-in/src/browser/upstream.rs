@@ -71,7 +71,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let [state, nonce, verifier] = [secret("")?, secret("")?, secret("")?];
         let attempt = Attempt {
             hash: hash_of(upstream, &state),
-            flow: flow.close(&self.keys.seal())?,
+            flow: flow.clone().renewed(read.now).close(&self.keys.seal())?,
             nonce: digest(nonce.as_bytes()),
             verifier: self
                 .keys

@@ -6,8 +6,9 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    Answered, ISSUER, REDIRECT, RESOURCE, Server, acme, claims,
+    Answered, Browser, ISSUER, REDIRECT, RESOURCE, Server, acme, claims,
     idp::{IDP, Idp, SUBJECT, analysts, held, settings, upstream},
+    upstream::{arrive, connected},
     web::Signer,
 };
 use crate::{IdentityAssertion, MappingRule, Resource, Settings};
@@ -296,6 +297,24 @@ async fn a_provider_speaks_for_its_own_people_alone() {
     let text = assertion(&idp, "1", &[("iss", json!("https://other.example"))]);
     assert_refused(&send(&server, &text, &[]).await, "keys of another provider");
     assert_eq!(last_reason(&server), "signature");
+}
+
+#[tokio::test]
+async fn keys_of_one_issuer_have_other_algorithms_for_assertions_than_for_id_tokens() {
+    let mut both = with_entry(entry());
+    both.upstreams.push(upstream());
+    let (idp, server) = Idp::with_settings(both);
+    let mut other = Signer::new("ES384");
+    other.key["kid"] = json!("2");
+    let keys = json!({"keys": [held(&idp.signer).key, other.key]});
+    *held(&idp.published) = Some(keys);
+    // The keys of ID tokens are known first.
+    connected(&idp, &server).await;
+    *held(&idp.signer) = other;
+    let good = send(&server, &assertion(&idp, "1", &[]), &[]).await;
+    assert_eq!(good.status, StatusCode::OK, "{good:?}");
+    let page = arrive(&idp, &server, &mut Browser::default(), "acme").await;
+    assert_eq!(page.status, StatusCode::FORBIDDEN, "{page:?}");
 }
 
 #[tokio::test]

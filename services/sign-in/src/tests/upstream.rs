@@ -124,6 +124,50 @@ async fn a_person_signs_in_at_the_provider_and_gets_the_access_of_its_rules() {
 }
 
 #[tokio::test]
+async fn a_person_takes_a_quarter_of_an_hour_at_the_provider_whenever_the_way_began() {
+    let (idp, server) = Idp::with_server();
+    let mut browser = Browser::default();
+    let page = browser.visit(&server, &authorize("acme", &[])).await;
+    server.wait(890);
+    let address = browser.visit(&server, &link(&page)).await.address();
+    server.wait(890);
+    let page = browser.visit(&server, &idp.sign_in(&address)).await;
+    assert!(page.body.contains("Allow access?"), "{page:?}");
+}
+
+#[tokio::test]
+async fn a_person_sees_the_account_after_a_sign_in_at_the_provider() {
+    let (idp, server) = Idp::with_server();
+    let mut browser = Browser::default();
+    let page = browser.visit(&server, "/oauth/account").await;
+    let away = browser.visit(&server, &link(&page)).await;
+    let page = browser.visit(&server, &idp.sign_in(&away.address())).await;
+    assert!(page.body.contains("Your account"), "{page:?}");
+}
+
+#[tokio::test]
+async fn the_documents_of_providers_are_fetched_at_the_start() {
+    let (idp, server) = Idp::with_server();
+    server.sign_in.fetch_providers().await;
+    assert_eq!(idp.requests.load(Ordering::Relaxed), 2);
+    leave(&server, &mut Browser::default(), "acme").await;
+    assert_eq!(idp.requests.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn a_token_has_a_hundred_groups_and_roles_at_most() {
+    let mut corp = upstream();
+    let names = |kind: &str| (0..60).map(|number| format!("{kind}{number}")).collect();
+    corp.rules.map[0].then.groups = names("group");
+    corp.rules.map[0].then.roles = names("role");
+    let (idp, server) = Idp::with_settings(settings(corp));
+    let (_, tokens) = connected(&idp, &server).await;
+    let claims = claims(&tokens);
+    let count = |name: &str| claims[name].as_array().expect("a list").len();
+    assert_eq!((count("groups"), count("roles")), (61, 39));
+}
+
+#[tokio::test]
 async fn a_session_of_the_provider_has_no_second_factor_here() {
     let settings = Settings {
         second_factor: SecondFactor::Required,

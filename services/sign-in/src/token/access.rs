@@ -13,7 +13,7 @@ use crate::{
     store::{Grant, GrantId, Seconds},
 };
 
-/// Number of claims of a list.
+/// Number of groups and roles together.
 const MAX_CLAIMS: usize = 100;
 
 #[derive(Deserialize)]
@@ -75,9 +75,12 @@ impl Access<'_> {
         if let Some(databases) = self.person.narrowed(grant.databases.as_deref()) {
             claims["databases"] = json!(databases);
         }
+        let mut left = MAX_CLAIMS;
         for (name, list) in [("groups", &person.groups), ("roles", &person.roles)] {
-            if !list.is_empty() {
-                claims[name] = json!(list[..list.len().min(MAX_CLAIMS)]);
+            let taken = &list[..list.len().min(left)];
+            left -= taken.len();
+            if !taken.is_empty() {
+                claims[name] = json!(taken);
             }
         }
         Ok(claims)
