@@ -318,6 +318,26 @@ async fn keys_of_one_issuer_have_other_algorithms_for_assertions_than_for_id_tok
 }
 
 #[tokio::test]
+async fn an_assertion_leaves_the_sign_in_of_a_browser_as_it_is() {
+    let mut entry = entry();
+    entry.rules.map[0].then.databases = Some(vec!["logs".to_owned()]);
+    let mut both = with_entry(entry);
+    both.upstreams.push(upstream());
+    let (idp, server) = Idp::with_settings(both);
+    let (client, first) = connected(&idp, &server).await;
+    let by_assertion = send(&server, &assertion(&idp, "1", &[]), &[]).await.json();
+    assert_eq!(claims(&by_assertion)["databases"], json!(["logs"]));
+    let token = first["refresh_token"].as_str().expect("a token");
+    let second = server.refresh(&client, token).await.json();
+    assert_eq!(claims(&second)["sub"], claims(&by_assertion)["sub"]);
+    assert_eq!(claims(&second)["databases"], json!(["shop"]));
+    server.wait(13 * 3600);
+    let token = second["refresh_token"].as_str().expect("a token");
+    let third = server.refresh(&client, token).await;
+    assert_eq!(third.status, StatusCode::OK, "{third:?}");
+}
+
+#[tokio::test]
 async fn a_resource_is_named_where_there_are_several() {
     let mut settings = with_entry(entry());
     settings
