@@ -78,6 +78,8 @@ pub(crate) async fn start(
     let providers = section.providers();
     if let Some(ask) = providers.context("http.auth.oauth.registration.ca_file")? {
         service = service.with_providers(ask);
+        let asking = service.clone();
+        tasks.spawn(async move { asking.fetch_providers().await });
     }
     let events = Events {
         audit: parts.observation.calls.audit.clone(),

@@ -29,8 +29,6 @@ const NO_WAY_IN: &str = "nobody could sign in: password_login is off, upstreams 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInSection {
     settings: Settings,
-    /// False if passwords sign in nowhere.
-    password_login: bool,
     /// Sends clients back to the person for a change.
     step_up: bool,
     /// File with further authorities for documents of clients.
@@ -61,60 +59,9 @@ impl SignInSection {
     /// ```
     #[must_use]
     pub fn read(file: &Section<'_>, enabled: &Value<'_>) -> Option<Self> {
-        let usual = Settings::default();
         let is_enabled = enabled.boolean().unwrap_or(false);
-        let time = |name: &str, usual: Duration, least: u64, most: u64, bounds: &str| {
-            let key = file.key(name);
-            let time = key.time().unwrap_or(usual);
-            let is_within = (least..=most).contains(&time.as_secs());
-            key.check(is_within, &format!("must be {bounds}"));
-            time
-        };
-        let year = 366 * 24 * HOUR;
-        let session = "1m to 8784h";
-        let write_scope = file.key("write_scope");
-        let second_factor = file.key("second_factor").parsed(second_factor);
-        let remember_consent = file.key("remember_consent").boolean();
-        let (upstreams, identity_assertion) = directories::read(file);
-        let settings = Settings {
-            access_lifetime: time(
-                "access_lifetime",
-                usual.access_lifetime,
-                300,
-                24 * HOUR,
-                "5m to 24h",
-            ),
-            refresh_idle: time("refresh_idle", usual.refresh_idle, 0, year, "0 to 8784h"),
-            refresh_lifetime: time(
-                "refresh_lifetime",
-                usual.refresh_lifetime,
-                300,
-                2 * year,
-                "5m to 17568h",
-            ),
-            refresh_grace: time("refresh_grace", usual.refresh_grace, 0, HOUR, "0 to 1h"),
-            session_idle: time("session_idle", usual.session_idle, 60, year, session),
-            session_lifetime: time(
-                "session_lifetime",
-                usual.session_lifetime,
-                60,
-                year,
-                session,
-            ),
-            second_factor: second_factor.unwrap_or(usual.second_factor),
-            remember_consent: remember_consent.unwrap_or(usual.remember_consent),
-            write_scope: scope(&write_scope).unwrap_or(usual.write_scope),
-            registration: registration(&file.section("registration")),
-            clients: clients(&file.key("clients")),
-            device_clients: file.key("device_clients").texts().unwrap_or_default(),
-            upstreams,
-            identity_assertion,
-            page: page(&file.section("page")),
-            ..Settings::default()
-        };
         let section = Self {
-            settings,
-            password_login: file.key("password_login").boolean().unwrap_or(true),
+            settings: settings(file),
             step_up: file.key("step_up").boolean().unwrap_or(false),
             ca_file: file.section("registration").key("ca_file").path(),
         };
@@ -137,7 +84,7 @@ impl SignInSection {
     /// Returns whether passwords sign in.
     #[must_use]
     pub fn has_passwords(&self) -> bool {
-        self.password_login
+        self.settings.password_login
     }
 
     /// Returns whether a client is sent back to the person for a change that the grant does not allow.
@@ -182,7 +129,7 @@ impl SignInSection {
     }
 
     fn has_way_in(&self) -> bool {
-        self.password_login || self.has_providers()
+        self.settings.password_login || self.has_providers()
     }
 
     /// Returns the longest lifetime of access tokens.
@@ -217,6 +164,59 @@ impl SignInSection {
     #[must_use]
     pub fn write_scope(&self) -> &str {
         &self.settings.write_scope
+    }
+}
+
+fn settings(file: &Section<'_>) -> Settings {
+    let usual = Settings::default();
+    let second_factor = file.key("second_factor").parsed(second_factor);
+    let flag = |name: &str, usual| file.key(name).boolean().unwrap_or(usual);
+    let (upstreams, identity_assertion) = directories::read(file);
+    Settings {
+        password_login: flag("password_login", usual.password_login),
+        second_factor: second_factor.unwrap_or(usual.second_factor),
+        remember_consent: flag("remember_consent", usual.remember_consent),
+        write_scope: scope(&file.key("write_scope")).unwrap_or_else(|| usual.write_scope.clone()),
+        registration: registration(&file.section("registration")),
+        clients: clients(&file.key("clients")),
+        device_clients: file.key("device_clients").texts().unwrap_or_default(),
+        upstreams,
+        identity_assertion,
+        page: page(&file.section("page")),
+        ..with_times(file, usual)
+    }
+}
+
+/// Reads the times, each within its bounds.
+fn with_times(file: &Section<'_>, usual: Settings) -> Settings {
+    let time = |name: &str, usual: Duration, (least, most): (u64, u64), bounds: &str| {
+        let key = file.key(name);
+        let time = key.time().unwrap_or(usual);
+        let is_within = (least..=most).contains(&time.as_secs());
+        key.check(is_within, &format!("must be {bounds}"));
+        time
+    };
+    let year = 366 * 24 * HOUR;
+    let (access, life) = ((300, 24 * HOUR), (300, 2 * year));
+    let session = |name, usual| time(name, usual, (60, year), "1m to 8784h");
+    Settings {
+        access_lifetime: time(
+            "access_lifetime",
+            usual.access_lifetime,
+            access,
+            "5m to 24h",
+        ),
+        refresh_idle: time("refresh_idle", usual.refresh_idle, (0, year), "0 to 8784h"),
+        refresh_lifetime: time(
+            "refresh_lifetime",
+            usual.refresh_lifetime,
+            life,
+            "5m to 17568h",
+        ),
+        refresh_grace: time("refresh_grace", usual.refresh_grace, (0, HOUR), "0 to 1h"),
+        session_idle: session("session_idle", usual.session_idle),
+        session_lifetime: session("session_lifetime", usual.session_lifetime),
+        ..usual
     }
 }
 

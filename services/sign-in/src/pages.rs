@@ -160,18 +160,26 @@ pub(crate) fn login(
         None => "see your account".to_owned(),
     };
     let problem = alert(problem);
+    let form = if settings.password_login {
+        password_form(settings, flow)
+    } else {
+        String::new()
+    };
+    let upstreams = upstreams(settings, flow);
+    format!("<p>Sign in to {what_for}.</p>{problem}{form}{upstreams}")
+}
+
+fn password_form(settings: &Settings, flow: &str) -> String {
     let action = escape(&settings.address("/oauth/login"));
     format!(
-        "<p>Sign in to {what_for}.</p>{problem}\
-         <form method=\"post\" action=\"{action}\">\
+        "<form method=\"post\" action=\"{action}\">\
          <input type=\"hidden\" name=\"flow\" value=\"{flow}\">\
          <label for=\"name\">Name</label>\
          <input id=\"name\" name=\"name\" autocomplete=\"username\" required autofocus>\
          <label for=\"password\">Password</label>\
          <input id=\"password\" name=\"password\" type=\"password\" \
          autocomplete=\"current-password\" required>\
-         <button>Sign in</button></form>{}",
-        upstreams(settings, flow),
+         <button>Sign in</button></form>"
     )
 }
 

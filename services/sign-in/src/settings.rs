@@ -42,6 +42,8 @@ pub struct Settings {
     pub session_lifetime: Duration,
     /// Asks people for a second factor.
     pub second_factor: SecondFactor,
+    /// Passwords sign in; without it people come from other providers only.
+    pub password_login: bool,
     /// Keeps the consents that people give: the next page has the former choices, and a client that
     /// proves itself may need no further click.
     pub remember_consent: bool,
@@ -152,6 +154,7 @@ impl Default for Settings {
             session_idle: Duration::from_secs(HOUR),
             session_lifetime: Duration::from_secs(12 * HOUR),
             second_factor: SecondFactor::Optional,
+            password_login: true,
             remember_consent: true,
             write_scope: "mcp:write".to_owned(),
             registration: Registration::default(),

@@ -349,11 +349,16 @@ impl Browser {
         form: &[(&str, &str)],
     ) -> Answered {
         let form = [&[("flow", page.flow())], form].concat();
+        self.post(server, path, &form).await
+    }
+
+    /// Sends a form.
+    async fn post(&mut self, server: &Server, path: &str, form: &[(&str, &str)]) -> Answered {
         let request = Request::post(path)
             .header(COOKIE, self.header())
             .header("origin", ISSUER)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .body(Full::from(encoded(&form)));
+            .body(Full::from(encoded(form)));
         let answer = server.send(request.expect("a request")).await;
         self.keep(&answer);
         answer

@@ -25,7 +25,11 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let client = flow.wish().map(|wish| wish.client.as_str());
         let name = form.get("name").unwrap_or_default();
         let password = form.given("password").unwrap_or_default();
-        let checked = self.people.authenticate(name, password, read.address).await;
+        let checked = if self.settings.password_login {
+            self.people.authenticate(name, password, read.address).await
+        } else {
+            Err(LoginError::Wrong)
+        };
         let found = match &checked {
             Ok(person) => self.people.find(person).await?,
             Err(_) => None,

@@ -524,3 +524,35 @@ async fn no_secret_of_the_provider_is_in_an_event_or_on_a_page() {
     }
     assert!(address.contains(&ziggurat_text::percent::encode(ISSUER).collect::<String>()));
 }
+
+#[tokio::test]
+async fn without_passwords_no_page_asks_for_one_and_none_is_right() {
+    let with_both = settings(upstream());
+    let mut browser = Browser::default();
+    let server = Server::with(with_both.clone());
+    let client = server.register(REDIRECT).await;
+    let page = browser.visit(&server, &authorize(&client, &[])).await;
+    assert!(page.body.contains("name=\"password\"") && page.body.contains("/oauth/upstream/"));
+
+    let server = Server::with(Settings {
+        password_login: false,
+        ..with_both
+    });
+    let client = server.register(REDIRECT).await;
+    let mut browser = Browser::default();
+    let shown = browser.visit(&server, &authorize(&client, &[])).await;
+    assert!(!shown.body.contains("name=\"password\"") && shown.body.contains("/oauth/upstream/"));
+    // A form that another page of the same server made is no way around it.
+    let flow = shown
+        .body
+        .split("flow=")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    let form = [
+        ("flow", flow.expect("a flow")),
+        ("name", "ann"),
+        ("password", "right"),
+    ];
+    let answer = browser.post(&server, "/oauth/login", &form).await;
+    assert_eq!(answer.status, StatusCode::FORBIDDEN, "{answer:?}");
+}

@@ -134,12 +134,7 @@ fn a_change_sends_the_client_back_to_the_person_where_the_server_does_that() {
         );
     }
     assert_eq!(
-        call(
-            "2026-07-28",
-            "query_database",
-            &json!({"query": "SELECT 1"})
-        )
-        .status,
+        call("query_database", &json!({"query": "SELECT 1"})).status,
         200
     );
     let (older, is_error) = query(&reader, "shop", INSERT);
