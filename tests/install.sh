@@ -60,6 +60,18 @@ installed() (
   printf '%s\n' "$folder"
 )
 
+# Prints the path of Chromium, which root on Debian installs if there is none.
+find_chromium() {
+  command -v chromium || command -v chromium-browser || command -v google-chrome && return
+  if [[ $EUID != 0 ]] || ! command -v apt-get >/dev/null; then
+    say 'there is no Chromium (Debian and Ubuntu: apt-get install chromium)'
+    return 1
+  fi
+  apt-get update -qq >&2
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >&2
+  command -v chromium
+}
+
 # Builds the programs, or what is named, and sets `target` to the target folder. Debug builds are of the
 # same selection in all scripts: another one has other features, which would rebuild most dependencies.
 build() {

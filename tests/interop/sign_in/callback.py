@@ -1,0 +1,62 @@
+"""The parts of a client that a host provides to the Python SDKs."""
+
+import asyncio
+import os
+import urllib.request
+from urllib.parse import parse_qsl, urlsplit
+
+URL = os.environ["INTEROP_URL"]
+NAME = os.environ["INTEROP_CLIENT"]
+QUERY = {"query": "SELECT name FROM ware WHERE id = 1"}
+PATIENCE = 60
+
+
+class Callback:
+    """The address that the browser returns to, and the command that opens it."""
+
+    async def __aenter__(self):
+        self.server = await asyncio.start_server(self.answer, "127.0.0.1", 0)
+        port = self.server.sockets[0].getsockname()[1]
+        self.url = f"http://localhost:{port}/callback"
+        self.queries = asyncio.Queue()
+        self.opened = 0
+        return self
+
+    async def __aexit__(self, *_):
+        self.server.close()
+
+    async def answer(self, reader, writer):
+        target = (await reader.readline()).split()[1].decode()
+        while (await reader.readline()).strip():
+            pass
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nDone.")
+        await writer.drain()
+        writer.close()
+        if urlsplit(target).path == "/callback":
+            self.queries.put_nowait(dict(parse_qsl(urlsplit(target).query)))
+
+    async def open(self, address):
+        self.opened += 1
+        browser = os.environ["INTEROP_BROWSER"]
+        await asyncio.to_thread(urllib.request.urlopen, browser, address.encode(), PATIENCE)
+
+    async def returned(self):
+        return await asyncio.wait_for(self.queries.get(), PATIENCE)
+
+
+class Memory:
+    """What a client keeps."""
+
+    tokens = client = None
+
+    async def get_tokens(self):
+        return self.tokens
+
+    async def set_tokens(self, tokens):
+        self.tokens = tokens
+
+    async def get_client_info(self):
+        return self.client
+
+    async def set_client_info(self, client):
+        self.client = client

@@ -1,0 +1,32 @@
+"""FastMCP, which opens the browser and listens by itself."""
+
+import asyncio
+import warnings
+
+from callback import NAME, QUERY, URL
+from fastmcp import Client
+from fastmcp.client.auth import OAuth
+
+# Tokens in memory are what is wanted here.
+warnings.simplefilter("ignore")
+
+
+async def call(provider):
+    async with Client(URL, auth=provider) as client:
+        result = await client.call_tool("query_database", QUERY)
+        assert "kettle" in result.content[0].text, result
+
+
+async def main():
+    provider = OAuth(client_name=NAME, callback_timeout=60)
+    await call(provider)
+    first = await provider.token_storage_adapter.get_tokens()
+    # The time at which it takes the token for expired.
+    provider.context.token_expiry_time = 1
+    await call(provider)
+    second = await provider.token_storage_adapter.get_tokens()
+    assert second.access_token != first.access_token
+    assert second.refresh_token != first.refresh_token
+
+
+asyncio.run(main())

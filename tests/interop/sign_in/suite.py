@@ -1,0 +1,116 @@
+"""Clients that get nothing but an address: a person signs in for them in Chromium."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import replays
+from processes import PATIENCE, database, running
+from sign_in_server import PERSON, sign_in_server
+
+HERE = Path(__file__).resolve().parent
+JAVASCRIPT = Path(os.environ["INTEROP_JAVASCRIPT"])
+PYTHON_1 = os.environ["INTEROP_PYTHON_1"]
+CLIENTS = {
+    "python_1": [PYTHON_1, HERE / "python_1.py"],
+    "python_2": [os.environ["INTEROP_PYTHON_2"], HERE / "python_2.py"],
+    "fastmcp_4": [os.environ["INTEROP_FASTMCP"], HERE / "fastmcp_4.py"],
+    "typescript_1": ["node", HERE / "typescript_1.mjs"],
+    "typescript_2": ["node", HERE / "typescript_2.mjs"],
+    "mcp_remote": [PYTHON_1, HERE / "mcp_remote.py"],
+    "inspector": [sys.executable, HERE / "inspector.py"],
+}
+# The client that chooses its name.
+NAMES = {"inspector": "MCP Inspector"}
+# The address as the manual has it, and as some people type it.
+TARGETS = {"bare": "/mcp", "slash": "/mcp/"}
+
+
+def environment(browser, client, target, address):
+    """The environment of a client, in which the browser is the scripted one."""
+    return os.environ | {
+        "BROWSER": str(HERE / "open"),
+        "INTEROP_BROWSER": browser,
+        "INTEROP_CLIENT": f"{client} {target}",
+        "INTEROP_MODULES": str(JAVASCRIPT / "node_modules"),
+        "INTEROP_REMOTE": str(JAVASCRIPT / "node_modules/mcp-remote/dist/proxy.js"),
+        "INTEROP_URL": address + TARGETS[target],
+    }
+
+
+def run_client(client, target, browser, address):
+    """Runs a client; returns whether it succeeded."""
+    started = time.monotonic()
+    try:
+        done = subprocess.run(
+            CLIENTS[client],
+            env=environment(browser, client, target, address),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE,
+        )
+        is_content, said = done.returncode == 0, done.stdout
+    except subprocess.TimeoutExpired as error:
+        is_content, said = False, f"{error}\n{(error.stdout or b'').decode(errors='replace')}"
+    took = time.monotonic() - started
+    line = f"{'ok' if is_content else 'FAILED':6} {client:13} {target:12} {took:4.1f}s\n"
+    print(line if is_content else line + said, end="", flush=True)
+    return is_content
+
+
+def run_replays(place, folder):
+    """Replays the requests of hosted clients; returns whether all succeeded."""
+    started = time.monotonic()
+    failures = replays.run(os.environ["INTEROP_PROGRAM"], place, folder)
+    took = time.monotonic() - started
+    print(f"{'FAILED' if failures else 'ok':6} {'replays':26} {took:4.1f}s", flush=True)
+    print("".join(f"{failure}\n" for failure in failures), end="")
+    return not failures
+
+
+def main():
+    # Raises SystemExit on SIGTERM, so that the started processes are stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    known = ["replays", *CLIENTS]
+    wanted = sys.argv[1:] or known
+    if unknown := [name for name in wanted if name not in known]:
+        sys.exit(f"no such client: {', '.join(unknown)}; there are {', '.join(known)}")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        place = stack.enter_context(database(os.environ["INTEROP_DATABASE"]))
+        address = stack.enter_context(sign_in_server(os.environ["INTEROP_PROGRAM"], place, folder))
+        person = os.environ | {"INTEROP_PERSON": json.dumps(PERSON)}
+        person["INTEROP_MODULES"] = str(JAVASCRIPT / "node_modules")
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        chromium = running(["node", HERE / "chromium.mjs"], env=person, **pipes)
+        browser = stack.enter_context(chromium).stdout.readline().strip()
+        runs = [(client, target) for client in wanted if client in CLIENTS for target in TARGETS]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            pending = [pool.submit(run_client, *run, browser, address) for run in runs]
+            if "replays" in wanted:
+                pending.append(pool.submit(run_replays, place, folder))
+            outcomes = [one.result() for one in pending]
+        with urllib.request.urlopen(browser, timeout=PATIENCE) as answer:
+            seen = json.load(answer)
+        # Each client asked the person once, and refreshed without them.
+        expected = Counter(NAMES.get(client, f"{client} {target}") for client, target in runs)
+        if seen != {"opened": expected, "problems": []} or not all(outcomes):
+            for log in folder.glob("*.log"):
+                print(f"--- {log.name}\n{log.read_text()}")
+            sys.exit(f"{outcomes.count(False)} of {len(outcomes)} failed; {json.dumps(seen, indent=1)}")
+        print(f"all {len(runs)} clients signed in and refreshed")
+
+
+if __name__ == "__main__":
+    main()
