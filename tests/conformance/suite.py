@@ -1,7 +1,10 @@
-"""Starts the servers, and runs the suite against them."""
+"""Starts the servers, and runs the suite against them: as MCP servers, and as authorization server."""
 
+import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -10,9 +13,11 @@ from pathlib import Path
 
 from processes import PATIENCE, database, running, server
 from processes import documents as retrieval
+from sign_in_server import Browser, sign_in_server
 
 HERE = Path(__file__).resolve().parent
 TARGET = Path(os.environ["CONFORMANCE_TARGET"]) / "debug"
+SUITE = os.environ["CONFORMANCE_SUITE"]
 REVISIONS = ["2025-11-25", "2026-07-28"]
 
 
@@ -47,7 +52,7 @@ def documents(folder):
 
 def examine(name, url, revision, folder):
     """Runs the requirements of a revision; returns whether the results are as expected."""
-    command = ["node", os.environ["CONFORMANCE_SUITE"], "server", "--url", url]
+    command = ["node", SUITE, "server", "--url", url]
     command += ["--requirements", revision, "-o", folder / f"{name}-{revision}"]
     if (baseline := HERE / f"{name}-{revision}.yml").exists():
         command += ["--expected-failures", baseline]
@@ -67,6 +72,39 @@ def examine(name, url, revision, folder):
     return is_content
 
 
+def examine_authorization(folder):
+    """Runs the scenarios for an authorization server; returns whether all succeed without a warning.
+
+    The suite prints the address at which a person signs in, and waits for the browser to come back.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    client = {"id": "conformance", "name": "Conformance"}
+    client["redirect_uris"] = ["http://127.0.0.1/callback"]
+    program = TARGET / "ziggurat-tools"
+    with database(TARGET / "examples/database") as place, sign_in_server(
+        program, place, folder / "sign-in", {"clients": [client]}
+    ) as issuer:
+        words = ["node", SUITE, "authorization", "--url", issuer, "--client-id", "conformance"]
+        words += ["--port", str(port), "-o", str(folder / "authorization")]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        said = ""
+        with running(words, cwd=folder, stdin=subprocess.DEVNULL, **pipes) as suite:
+            for line in suite.stdout:
+                said += line
+                if re.match(r"https?://\S+/authorize\?", line):
+                    browser = Browser()
+                    browser.send(browser.allow(line.strip()))
+            status = suite.wait(PATIENCE)
+    results = sorted((folder / "authorization").rglob("checks.json"))
+    checks = [check for file in results for check in json.loads(file.read_text())]
+    is_content = status == 0 and {check["status"] for check in checks} == {"SUCCESS"}
+    print(f"{'ok' if is_content else 'FAILED':6} authorization server", flush=True)
+    if not is_content:
+        print(said, json.dumps(checks, indent=1))
+    return is_content
+
+
 def main():
     # Raises SystemExit on SIGTERM, so that the started processes are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
@@ -77,6 +115,7 @@ def main():
             with subject(folder) as url:
                 for revision in REVISIONS:
                     outcomes.append(examine(subject.__name__, url, revision, folder))
+        outcomes.append(examine_authorization(folder))
     if failed := outcomes.count(False):
         sys.exit(f"{failed} of {len(outcomes)} failed")
 
