@@ -15,6 +15,9 @@ export const token = process.env.CONSOLE_TOKEN
 /** The server for answers: one that needs no token, and one that needs this. */
 export const rag = { base: process.env.CONSOLE_RAG_URL, closed: process.env.CONSOLE_RAG_AUTH_URL, token: process.env.CONSOLE_RAG_TOKEN }
 
+/** The server with browser sign-in. */
+export const signInBase = process.env.CONSOLE_SIGN_IN_URL
+
 const PATIENCE = 10_000 // milliseconds that a condition may take
 
 let browser
@@ -34,7 +37,7 @@ const PROVOKED = /Failed to load resource: the server responded with a status of
  * Opens a window for a test. `steps` gets a page; afterwards nothing may have been said on the console, thrown,
  * refused by the policy or asked of another server.
  */
-export async function visit({ width = 1440, height = 900, scheme = 'light', touch = false, bypassPolicy = false, forcedColors = 'none' } = {}, steps) {
+export async function visit({ width = 1440, height = 900, scheme = 'light', touch = false, bypassPolicy = false, forcedColors = 'none', scripts = true } = {}, steps) {
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: scheme,
@@ -42,6 +45,7 @@ export async function visit({ width = 1440, height = 900, scheme = 'light', touc
     hasTouch: touch,
     reducedMotion: 'reduce',
     bypassCSP: bypassPolicy,
+    javaScriptEnabled: scripts,
     permissions: ['clipboard-read', 'clipboard-write'],
   })
   context.setDefaultTimeout(PATIENCE)
@@ -67,7 +71,7 @@ function watch(page, seen) {
   })
   page.on('request', (request) => {
     const url = request.url()
-    if (![base, rag.base, rag.closed].some((own) => url.startsWith(`${own}/`)) && !url.startsWith('data:') && !url.startsWith('blob:')) seen.push(`request: ${url}`)
+    if (![base, signInBase, rag.base, rag.closed].some((own) => url.startsWith(`${own}/`)) && !url.startsWith('data:') && !url.startsWith('blob:')) seen.push(`request: ${url}`)
   })
 }
 

@@ -1,5 +1,5 @@
-// Runs a command with a database, `ziggurat-tools` with accounts, `ziggurat-rag` with and without tokens, and
-// their addresses in the environment.
+// Runs a command with a database, `ziggurat-tools` with accounts and again with browser sign-in, `ziggurat-rag`
+// with and without tokens, and their addresses in the environment.
 // `node with-server.mjs COMMAND…`
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -73,6 +73,26 @@ function configuration(url, model) {
     limits: { max_sessions_per_user: 200 },
     databases: [database('shop', false), database('workshop', true)],
   }
+}
+
+// The server with browser sign-in has accounts of its own, since its pages set up second factors.
+function signInConfiguration(url, model) {
+  const { databases, http, ...rest } = configuration(url, model)
+  const home = join(folder, 'sign-in')
+  const auth = {
+    user_file: join(folder, 'sign-in-users.yaml'),
+    oauth: { enabled: true, device_clients: ['tv'], clients: [{ id: 'tv', name: 'Television', redirect_uris: ['http://127.0.0.1/'] }] },
+  }
+  const { llm: _llm, embedding: _embedding, audit: _audit, ...others } = rest
+  return { ...others, databases, data_dir: home, http: { ...http, auth } }
+}
+
+// Starts it, and returns its address.
+async function startSignIn(url, model) {
+  const file = join(folder, 'sign-in.yaml')
+  writeFileSync(file, JSON.stringify(signInConfiguration(url, model)), { mode: 0o600 })
+  for (const name of ['alice', 'bob', 'carol']) administer(file, ['-add-user', '-username', name, '-password', PASSWORD, '-user-note', ''])
+  return startServer('ziggurat-tools', file, 'stderr')
 }
 
 function administer(file, flags, program = 'ziggurat-tools') {
@@ -163,10 +183,11 @@ async function main() {
   administer(file, ['-add-user', '-username', 'carol', '-password', PASSWORD, '-user-note', 'reader'])
   const made = administer(file, ['-add-token', '-token-note', 'reports', '-token-database', 'shop', '-token-expiry', '90d'])
   const rag = await startRag(url, model.address)
+  const signIn = await startSignIn(url, model.address)
   const [command, ...words] = process.argv.slice(2)
   const child = spawn(command, words, {
     stdio: 'inherit',
-    env: { ...process.env, CONSOLE_URL: await startServer('ziggurat-tools', file, 'stderr'), CONSOLE_PASSWORD: PASSWORD, CONSOLE_TOKEN: tokenIn(made), ...rag },
+    env: { ...process.env, CONSOLE_URL: await startServer('ziggurat-tools', file, 'stderr'), CONSOLE_PASSWORD: PASSWORD, CONSOLE_TOKEN: tokenIn(made), CONSOLE_SIGN_IN_URL: signIn, ...rag },
   })
   const [code] = await once(child, 'exit')
   return code ?? 1
