@@ -7,6 +7,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 URL = os.environ["INTEROP_URL"]
 NAME = os.environ["INTEROP_CLIENT"]
+# The address of the document of a client that does not register.
+DOCUMENT = os.environ.get("INTEROP_DOCUMENT")
 QUERY = {"query": "SELECT name FROM ware WHERE id = 1"}
 PATIENCE = 60
 

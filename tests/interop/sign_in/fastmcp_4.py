@@ -3,7 +3,7 @@
 import asyncio
 import warnings
 
-from callback import NAME, QUERY, URL
+from callback import DOCUMENT, NAME, QUERY, URL
 from fastmcp import Client
 from fastmcp.client.auth import OAuth
 
@@ -18,7 +18,7 @@ async def call(provider):
 
 
 async def main():
-    provider = OAuth(client_name=NAME, callback_timeout=60)
+    provider = OAuth(client_name=NAME, client_metadata_url=DOCUMENT, callback_timeout=60)
     await call(provider)
     first = await provider.token_storage_adapter.get_tokens()
     # The time at which it takes the token for expired.

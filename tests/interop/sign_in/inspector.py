@@ -16,6 +16,8 @@ def call(folder, port):
     words = ["--cli", os.environ["INTEROP_URL"], "--transport", "http", "--format", "json"]
     words += ["--callback-url", f"http://127.0.0.1:{port}/oauth/callback", "--method", "tools/call"]
     words += ["--tool-name", "query_database", "--tool-args-json", json.dumps({"query": SQL})]
+    if document := os.environ.get("INTEROP_DOCUMENT"):
+        words += ["--client-metadata-url", document]
     environment = os.environ | {
         "HOME": str(folder),
         "MCP_AUTO_OPEN_ENABLED": "true",

@@ -6,14 +6,17 @@ import os
 import tempfile
 from pathlib import Path
 
-from callback import NAME, QUERY, URL
+from callback import DOCUMENT, NAME, QUERY, URL
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 
 async def call(folder):
     words = [os.environ["INTEROP_REMOTE"], URL, "--transport", "http-only", "--allow-http"]
-    words += ["--static-oauth-client-metadata", json.dumps({"client_name": NAME})]
+    if DOCUMENT:
+        words += ["--client-metadata-url", DOCUMENT]
+    else:
+        words += ["--static-oauth-client-metadata", json.dumps({"client_name": NAME})]
     environment = os.environ | {"MCP_REMOTE_CONFIG_DIR": str(folder)}
     parameters = StdioServerParameters(command="node", args=words, env=environment)
     async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:

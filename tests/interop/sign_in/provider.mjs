@@ -13,6 +13,7 @@ class Provider {
 
   constructor(redirectUrl) {
     this.redirectUrl = redirectUrl;
+    this.clientMetadataUrl = process.env.INTEROP_DOCUMENT;
     this.clientMetadata = { client_name: name, redirect_uris: [redirectUrl] };
   }
 

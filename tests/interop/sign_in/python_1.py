@@ -3,7 +3,7 @@
 import asyncio
 
 import httpx
-from callback import NAME, PATIENCE, QUERY, URL, Callback, Memory
+from callback import DOCUMENT, NAME, PATIENCE, QUERY, URL, Callback, Memory
 from mcp import ClientSession
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
@@ -28,7 +28,9 @@ async def main():
 
         memory = Memory()
         metadata = OAuthClientMetadata(client_name=NAME, redirect_uris=[callback.url])
-        provider = OAuthClientProvider(URL, metadata, memory, callback.open, code)
+        provider = OAuthClientProvider(
+            URL, metadata, memory, callback.open, code, client_metadata_url=DOCUMENT
+        )
         await call(provider)
         first = memory.tokens
         # The time at which it takes the token for expired.

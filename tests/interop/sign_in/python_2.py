@@ -3,7 +3,7 @@
 import asyncio
 
 import httpx2
-from callback import NAME, PATIENCE, QUERY, URL, Callback, Memory
+from callback import DOCUMENT, NAME, PATIENCE, QUERY, URL, Callback, Memory
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -25,7 +25,9 @@ async def main():
 
         memory = Memory()
         metadata = OAuthClientMetadata(client_name=NAME, redirect_uris=[callback.url])
-        provider = OAuthClientProvider(URL, metadata, memory, callback.open, code)
+        provider = OAuthClientProvider(
+            URL, metadata, memory, callback.open, code, client_metadata_url=DOCUMENT
+        )
         await call(provider)
         first = memory.tokens
         # The time at which it takes the token for expired.

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +19,7 @@ from sign_in_server import PERSON, sign_in_server
 HERE = Path(__file__).resolve().parent
 JAVASCRIPT = Path(os.environ["INTEROP_JAVASCRIPT"])
 PYTHON_1 = os.environ["INTEROP_PYTHON_1"]
+PROGRAM = os.environ["INTEROP_PROGRAM"]
 CLIENTS = {
     "python_1": [PYTHON_1, HERE / "python_1.py"],
     "python_2": [os.environ["INTEROP_PYTHON_2"], HERE / "python_2.py"],
@@ -29,15 +29,17 @@ CLIENTS = {
     "mcp_remote": [PYTHON_1, HERE / "mcp_remote.py"],
     "inspector": [sys.executable, HERE / "inspector.py"],
 }
-# The client that chooses its name.
-NAMES = {"inspector": "MCP Inspector"}
-# The address as the manual has it, and as some people type it.
-TARGETS = {"bare": "/mcp", "slash": "/mcp/"}
+# With the address as the manual has it they register. With a slash at its end, as some people type
+# it, they have a document.
+TARGETS = {"registered": "/mcp", "by document": "/mcp/"}
+# The client that registers a name of its own.
+NAMES = {"inspector registered": "MCP Inspector"}
 
 
-def environment(browser, client, target, address):
+def environment(client, target, browser, documents, address):
     """The environment of a client, in which the browser is the scripted one."""
-    return os.environ | {
+    document = {"INTEROP_DOCUMENT": f"{documents}/{client}.json"} if "doc" in target else {}
+    return os.environ | document | {
         "BROWSER": str(HERE / "open"),
         "INTEROP_BROWSER": browser,
         "INTEROP_CLIENT": f"{client} {target}",
@@ -47,13 +49,13 @@ def environment(browser, client, target, address):
     }
 
 
-def run_client(client, target, browser, address):
+def run_client(client, target, *places):
     """Runs a client; returns whether it succeeded."""
     started = time.monotonic()
     try:
         done = subprocess.run(
             CLIENTS[client],
-            env=environment(browser, client, target, address),
+            env=environment(client, target, *places),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -72,7 +74,7 @@ def run_client(client, target, browser, address):
 def run_replays(place, folder):
     """Replays the requests of hosted clients; returns whether all succeeded."""
     started = time.monotonic()
-    failures = replays.run(os.environ["INTEROP_PROGRAM"], place, folder)
+    failures = replays.run(PROGRAM, place, folder)
     took = time.monotonic() - started
     print(f"{'FAILED' if failures else 'ok':6} {'replays':26} {took:4.1f}s", flush=True)
     print("".join(f"{failure}\n" for failure in failures), end="")
@@ -89,22 +91,27 @@ def main():
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         place = stack.enter_context(database(os.environ["INTEROP_DATABASE"]))
-        address = stack.enter_context(sign_in_server(os.environ["INTEROP_PROGRAM"], place, folder))
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        host = running([PYTHON_1, HERE / "document_host.py", folder / "host.pem"], **pipes)
+        host = stack.enter_context(host).stdout.readline().strip()
+        registration = {"ca_file": str(folder / "host.pem"), "private_hosts": ["localhost"]}
+        server = sign_in_server(PROGRAM, place, folder, {"registration": registration})
+        address = stack.enter_context(server)
         person = os.environ | {"INTEROP_PERSON": json.dumps(PERSON)}
         person["INTEROP_MODULES"] = str(JAVASCRIPT / "node_modules")
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         chromium = running(["node", HERE / "chromium.mjs"], env=person, **pipes)
         browser = stack.enter_context(chromium).stdout.readline().strip()
         runs = [(client, target) for client in wanted if client in CLIENTS for target in TARGETS]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            pending = [pool.submit(run_client, *run, browser, address) for run in runs]
+            pending = [pool.submit(run_client, *run, browser, host, address) for run in runs]
             if "replays" in wanted:
                 pending.append(pool.submit(run_replays, place, folder))
             outcomes = [one.result() for one in pending]
         with urllib.request.urlopen(browser, timeout=PATIENCE) as answer:
             seen = json.load(answer)
         # Each client asked the person once, and refreshed without them.
-        expected = Counter(NAMES.get(client, f"{client} {target}") for client, target in runs)
+        names = [f"{client} {target}" for client, target in runs]
+        expected = {NAMES.get(name, name): 1 for name in names}
         if seen != {"opened": expected, "problems": []} or not all(outcomes):
             for log in folder.glob("*.log"):
                 print(f"--- {log.name}\n{log.read_text()}")
