@@ -48,6 +48,14 @@ impl Browser {
         }
     }
 
+    /// The same browser, sent to another replica.
+    pub fn at(self, server: &Client) -> Self {
+        Self {
+            server: server.clone(),
+            ..self
+        }
+    }
+
     /// Opens a page.
     pub fn open(&self, path: &str) -> Answer {
         self.send("GET", path, "", "")
@@ -124,6 +132,11 @@ impl OAuthClient {
             server: server.clone(),
             id: id.to_owned(),
         }
+    }
+
+    /// The same client, sent to another replica.
+    pub fn at(&self, server: &Client) -> Self {
+        Self::of(server, &self.id)
     }
 
     /// The path of an authorization request for this scope.

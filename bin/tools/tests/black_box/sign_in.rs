@@ -5,6 +5,7 @@ mod entrances;
 mod events;
 
 mod refusals;
+mod replicas;
 mod rights;
 
 use serde_json::{Value, json};
