@@ -239,7 +239,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::text(
                 "init-auth",
                 "which",
-                "With -init: tokens, or none for all callers on this machine",
+                "With -init: tokens, sign-in (with a browser), or none for all callers on this machine",
             ),
             Flag::path(
                 "init-dir",

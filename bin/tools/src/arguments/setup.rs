@@ -35,6 +35,8 @@ pub(crate) enum TransportKind {
 pub(crate) enum Admission {
     /// Those with an API token.
     Tokens,
+    /// Those that people have allowed with a browser, and those with an API token.
+    SignIn,
     /// All on this machine.
     Local,
 }
@@ -115,8 +117,9 @@ impl FromStr for Admission {
     fn from_str(word: &str) -> Result<Self, Expected> {
         match word {
             "tokens" => Ok(Self::Tokens),
+            "sign-in" => Ok(Self::SignIn),
             "none" => Ok(Self::Local),
-            _ => Err(Expected("tokens or none")),
+            _ => Err(Expected("tokens, sign-in or none")),
         }
     }
 }

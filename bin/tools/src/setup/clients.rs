@@ -84,9 +84,9 @@ impl Server {
         let configured = &loaded.value;
         match &configured.http {
             Some(http) => Ok(Self::Remote {
-                url: url(http),
-                // Clients sign in at an issuer by themselves.
-                has_token: configured.auth.is_enabled && configured.auth.issuer.is_none(),
+                url: url(http, configured.auth.oauth.is_some()),
+                // Clients sign in by themselves, here or at an issuer.
+                has_token: configured.auth.needs_tokens(),
             }),
             None => Child::of(overrides, configured, &loaded.path).map(Self::Child),
         }
@@ -227,7 +227,10 @@ fn public(server: &Server, client: &str, place: &str) -> anyhow::Result<String> 
         bail!("{client} needs http.public_url with https");
     }
     let note = if *has_token {
-        format!("{client} signs in and sends no API token: it needs http.auth.issuer too.\n")
+        format!(
+            "{client} signs in and sends no API token: it needs http.auth.oauth or \
+             http.auth.issuer too.\n"
+        )
     } else {
         String::new()
     };
@@ -236,8 +239,9 @@ fn public(server: &Server, client: &str, place: &str) -> anyhow::Result<String> 
     ))
 }
 
-/// Returns the address of the endpoint.
-fn url(http: &Http) -> String {
+/// Returns the address of the endpoint. Clients that sign in compare it with the address that the server
+/// names, which is `localhost` on this machine.
+fn url(http: &Http, has_sign_in: bool) -> String {
     if let Some(public) = &http.public_url {
         return format!("{}/mcp", public.origin());
     }
@@ -245,7 +249,9 @@ fn url(http: &Http) -> String {
     let address = http.address.to_string();
     let everywhere = ["", "0.0.0.0", "[::]"];
     let address = match address.rsplit_once(':') {
-        Some((host, port)) if everywhere.contains(&host) => format!("localhost:{port}"),
+        Some((host, port)) if has_sign_in || everywhere.contains(&host) => {
+            format!("localhost:{port}")
+        }
         _ => address,
     };
     format!("{scheme}://{address}/mcp")

@@ -62,6 +62,9 @@ fn set_up(answers: &Answers, console: &mut Console<'_>) -> anyhow::Result<ExitCo
         };
     if !applies {
         console.print(&written.next_steps())?;
+        if answers.has_sign_in() {
+            console.print(&written.first_user())?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     apply(&administrator, &role).context("role.sql was not applied")?;
@@ -106,6 +109,9 @@ fn finish(
         text.push_str(&clients::text(client, &overrides, &loaded)?);
     }
     text.push_str("\nFor other clients: -print-client\n");
+    if answers.has_sign_in() {
+        text.push_str(&written.first_user());
+    }
     console.print(&text)?;
     Ok(code)
 }

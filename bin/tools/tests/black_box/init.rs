@@ -7,7 +7,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 use serde_json::json;
 use ziggurat_black_box::in_a_terminal;
 
-use crate::support::{Home, Postgres, Program, Ran};
+use crate::support::{Home, OAuthClient, Postgres, Program, Ran, records};
 
 /// Flags for standard input and output.
 const STDIO: [&str; 4] = [
@@ -117,6 +117,37 @@ fn over_http_the_first_token_is_made_and_works() {
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!(postgres.count("SELECT count(*) FROM things"), 2);
     assert_eq!(client.post("/mcp/v1", &call.to_string()).status, 401);
+}
+
+#[test]
+fn with_sign_in_the_first_user_connects_a_client_with_a_browser() {
+    let mut postgres = Postgres::with("CREATE TABLE things AS SELECT 7 AS id");
+    let (home, role) = (Home::new(), postgres.future_role());
+    let http = [
+        "-init-writes=false",
+        "-init-transport",
+        "http",
+        "-init-auth",
+        "sign-in",
+        "-init-apply",
+    ];
+    let ran = init(&home, &postgres, &flags(&role, &http));
+    let shown = &ran.stdout;
+    assert!(
+        !shown.contains("<token>") && shown.contains("-add-user"),
+        "{shown}"
+    );
+    let users = home.file("ziggurat-tools-users.yaml");
+    let ann = records::user("ann", &[]);
+    home.replace(&users, &records::users(&[ann]));
+    let config = home.file("ziggurat-tools.yaml");
+    let mut command = home.bare(&["-addr", "127.0.0.1:0", "-config"]);
+    let (_program, client) = Program::listening(command.arg(config));
+    let registered = OAuthClient::register(&client);
+    let database = format!("database.{}", postgres.name());
+    let tokens = registered.tokens("ann", records::PASSWORD, &[(&database, "1")]);
+    let listed = client.bearing(&tokens.access).get("/api/databases");
+    assert!(listed.body.contains(postgres.name()), "{listed:?}");
 }
 
 #[test]

@@ -120,3 +120,27 @@ fn clients_that_sign_in_get_a_bare_address() {
     let wrong = home.ran(&["-print-client", "netscape"], "");
     assert_eq!(wrong.code, Some(2));
 }
+
+#[test]
+fn a_client_gets_the_bare_address_where_people_sign_in() {
+    let home = Home::new();
+    home.configure(&format!(
+        "http: {{enabled: true, address: '127.0.0.1:8080', auth: {{oauth: {{enabled: true}}}}}}\n{DATABASE}"
+    ));
+    // The address is compared with the one that the server names.
+    let url = "http://localhost:8080/mcp";
+    let expected = json!({"mcpServers": {"ziggurat": {"url": url}}});
+    assert_eq!(json_of(&printed(&home, "cursor")), expected);
+    let command = format!("claude mcp add --transport http ziggurat '{url}'\n");
+    assert_eq!(printed(&home, "claude-code"), command);
+    home.configure(&format!(
+        "http: {{enabled: true, public_url: 'https://tools.example', auth: {{oauth: \
+         {{enabled: true}}}}}}\n{DATABASE}"
+    ));
+    let text = printed(&home, "claude-ai");
+    assert!(
+        text.starts_with("https://tools.example/mcp\nclaude.ai: "),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 2, "{text}");
+}

@@ -94,7 +94,7 @@ impl Answers {
             (TransportKind::Stdio, _) => Transport::Stdio,
             (TransportKind::Http, Some(admission)) => Transport::Http(admission),
             (TransportKind::Http, None) => {
-                let question = "Callers over HTTP: tokens, or none for all on this machine";
+                let question = "Callers over HTTP: tokens, sign-in with a browser, or none for all on this machine";
                 let answer = or_ask(None, question, "tokens")?;
                 Transport::Http(parsed("-init-auth", &answer)?)
             }
@@ -109,6 +109,11 @@ impl Answers {
             folder: asked.folder,
             applies: asked.applies,
         })
+    }
+
+    /// Returns whether people sign in with a browser.
+    pub(super) fn has_sign_in(&self) -> bool {
+        self.transport == Transport::Http(Admission::SignIn)
     }
 
     /// Returns whether clients need a token.

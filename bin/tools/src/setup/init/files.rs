@@ -125,6 +125,15 @@ fn http(transport: Transport) -> &'static str {
              auth:\n    token_file: ziggurat-tools-tokens.yaml\n    \
              user_file: ziggurat-tools-users.yaml\n"
         }
+        Transport::Http(Admission::SignIn) => {
+            "\nhttp:\n  enabled: true\n  \
+             # This machine only. For others, set public_url, and add tls or a proxy.\n  \
+             address: 127.0.0.1:8080\n  \
+             auth:\n    token_file: ziggurat-tools-tokens.yaml\n    \
+             user_file: ziggurat-tools-users.yaml\n    \
+             # People sign in with a browser, as users of the user file.\n    \
+             oauth:\n      enabled: true\n"
+        }
         Transport::Http(Admission::Local) => {
             "\nhttp:\n  enabled: true\n  # This machine only: callers need no token.\n  \
              address: 127.0.0.1:8080\n  auth:\n    enabled: false\n"
@@ -144,6 +153,15 @@ impl Written {
     pub(super) fn describe(&self) -> String {
         let (configuration, role) = (self.configuration.display(), self.role.display());
         format!("wrote {configuration}, with the password of the role\nwrote {role}\n")
+    }
+
+    /// Tells how people get accounts.
+    pub(super) fn first_user(&self) -> String {
+        let configuration = self.configuration.display();
+        format!(
+            "\nPeople sign in as users. Add the first one:\n  \
+             {NAME} -config '{configuration}' -add-user -username <name>\n"
+        )
     }
 
     /// Says what is left to do.
