@@ -36,6 +36,7 @@ const LEVELS: [&[&str]; 10] = [
         "services/documents",
         "services/http",
         "services/llm",
+        "services/passwords",
         "services/postgres",
     ],
     &[

@@ -48,8 +48,6 @@ mod browser_sign_in;
 mod halves;
 mod login;
 mod login_error;
-mod login_limiter;
-mod password;
 mod person;
 mod session_index;
 mod sessions;
@@ -76,6 +74,7 @@ use ziggurat_layers::{
     clock::Clock,
     rate_limit::Quota,
 };
+use ziggurat_passwords::{LoginLimiter, Passwords};
 use ziggurat_runtime::lock;
 use ziggurat_state as store;
 use ziggurat_tokens::{
@@ -84,12 +83,12 @@ use ziggurat_tokens::{
 
 use self::{
     browser_sign_in::BrowserRules,
-    login_limiter::LoginLimiter,
-    password::Passwords,
     session_index::SessionIndex,
     sessions::{LocalSessions, Sessions},
     users::Users,
 };
+
+pub use ziggurat_passwords::PasswordError;
 
 pub use self::{
     administration::LockedAccounts,
@@ -98,7 +97,6 @@ pub use self::{
     halves::{CookieHalf, TokenHalves},
     login::Session,
     login_error::{LoginError, LoginFault},
-    password::PasswordError,
     person::{AccountPerson, PersonId},
     users::{NewUser, UserChanges, UserError, UserFile, UserRecord},
     verify_future::VerifyFuture,

@@ -10,6 +10,7 @@ use ziggurat_layers::{
     bearer::TokenHash,
     rate_limit::{Key, Limited, Outcome},
 };
+use ziggurat_passwords::Slot;
 use ziggurat_runtime::lock;
 use ziggurat_tokens::{file::Change, secret};
 
@@ -17,7 +18,6 @@ use crate::{
     Accounts, PasswordAttempt, Shared, State,
     browser_sign_in::outcome_of,
     login_error::{BUSY, LoginError, LoginFault},
-    login_limiter::Slot,
     person::PersonId,
     sessions::LocalSessions,
     users::{UserRecord, Users},

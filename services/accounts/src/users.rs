@@ -14,8 +14,9 @@ use rand::{
     TryRng as _,
     rngs::{SysError, SysRng},
 };
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use thiserror::Error;
+use ziggurat_passwords::{PasswordError, Passwords};
 use ziggurat_text::hidden::{self, Piece};
 use ziggurat_tokens::{
     ClaimError, Claims, NewClaims,
@@ -25,7 +26,6 @@ use ziggurat_tokens::{
 
 use self::table::StoredUser;
 pub(crate) use self::table::Users;
-use crate::password::{self, PasswordError, Passwords};
 
 /// Default minimum length of a new password, in characters.
 const MIN_LENGTH: usize = 12;
@@ -316,15 +316,11 @@ impl UserFile {
     ///
     /// Fails if there are no random bytes.
     pub fn make_password(&self) -> Result<SecretString, PasswordError> {
-        password::made(self.min_length)
+        ziggurat_passwords::made(self.min_length)
     }
 
     fn hash(&self, password: &SecretString) -> Result<String, PasswordError> {
-        let length = password.expose_secret().chars().count();
-        if (1..self.min_length).contains(&length) {
-            return Err(PasswordError::TooShort(self.min_length));
-        }
-        self.passwords.hash(password)
+        self.passwords.hash_new(password, self.min_length, &[])
     }
 
     fn change(

@@ -23,7 +23,7 @@ const SECOND_QUEUE_INTERVAL: usize = 4;
 
 /// Limits concurrent and waiting logins. Clones share the limits.
 #[derive(Clone, Debug)]
-pub(super) struct LoginLimiter {
+pub struct LoginLimiter {
     queues: Arc<Mutex<Queues>>,
     max_wait: Duration,
 }
@@ -47,19 +47,22 @@ struct Waiting {
 
 /// A slot for a password check, released on drop.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub struct Slot {
     /// `None` for a slot that was passed to a cancelled login.
     limiter: Option<LoginLimiter>,
 }
 
 /// The queue is full, or the wait was too long.
 #[derive(Debug)]
-pub(super) struct QueueFull;
+pub struct QueueFull;
 
 // === impl LoginLimiter ===
 
 impl LoginLimiter {
-    pub(super) fn new(slots: usize, max_waiting: usize, max_wait: Duration) -> Self {
+    /// Admits this many checks at the same time, and lets this many logins of each queue wait for
+    /// this time at most.
+    #[must_use]
+    pub fn new(slots: usize, max_waiting: usize, max_wait: Duration) -> Self {
         let queues = Queues {
             free: slots.max(1),
             max_waiting,
@@ -74,7 +77,10 @@ impl LoginLimiter {
     }
 
     /// Waits for a slot; `account` is `None` if the account has not logged in before.
-    pub(super) async fn enter(&self, account: Option<Arc<str>>) -> Result<Slot, QueueFull> {
+    ///
+    /// # Errors
+    /// Fails if too many wait, or the wait was too long.
+    pub async fn enter(&self, account: Option<Arc<str>>) -> Result<Slot, QueueFull> {
         let entered = lock(&self.queues).enter(account);
         let Some(slot) = entered? else {
             return Ok(self.slot());

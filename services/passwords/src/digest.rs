@@ -16,10 +16,10 @@ use blowfish::Blowfish;
 use secrecy::zeroize::Zeroizing;
 
 /// Limit of bcrypt on the length of a password.
-pub(super) const MAX_BYTES: usize = 72;
+pub(crate) const MAX_BYTES: usize = 72;
 
 /// Random salt, so that two digests of one password differ.
-pub(super) type Salt = [u8; 16];
+pub(crate) type Salt = [u8; 16];
 
 /// `OrpheanBeholderScryDoubt`, the text that bcrypt encrypts repeatedly.
 const TEXT: [[u32; 2]; 3] = [
@@ -32,7 +32,7 @@ const TEXT: [[u32; 2]; 3] = [
 const DIGEST: usize = 23;
 
 /// Returns the hash to store for a password, of its first 72 bytes at most.
-pub(super) fn kept(password: &str, salt: Salt, cost: u32) -> String {
+pub(crate) fn kept(password: &str, salt: Salt, cost: u32) -> String {
     let digest = digest(password, salt, cost);
     let [salt, digest] = [&salt[..], &digest[..DIGEST]].map(|bytes| BASE_64.encode(bytes));
     format!("$2b${cost:02}${salt}{digest}")

@@ -1,9 +1,25 @@
-//! Passwords and their stored hashes.
+//! Passwords: their stored hashes, rules for new ones, and the queue of their checks.
+//!
+//! A check takes the same time whether an account exists or not. Few checks run at the same time,
+//! because each uses a core for some tenths of a second: see [`LoginLimiter`].
+//!
+//! ```
+//! use ziggurat_passwords::Passwords;
+//!
+//! let passwords = Passwords::default();
+//! # let passwords = Passwords::with_cost(4);
+//! let hash = passwords.hash_new(&"correct horse".into(), 12, &["alice"])?;
+//! assert!(passwords.is_right(&"correct horse".into(), Some(&hash)));
+//! assert!(!passwords.is_right(&"battery staple".into(), Some(&hash)));
+//! assert!(!passwords.is_right(&"correct horse".into(), None));
+//! # Ok::<_, ziggurat_passwords::PasswordError>(())
+//! ```
 
 mod digest;
+mod limiter;
 
 use std::fmt;
-#[cfg(test)]
+#[cfg(any(test, feature = "test-support"))]
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
@@ -22,6 +38,8 @@ use tracing::warn;
 
 use self::digest::{MAX_BYTES, Salt, kept};
 
+pub use self::limiter::{LoginLimiter, QueueFull, Slot};
+
 /// About 0.4 s on a machine of 2026.
 const DEFAULT_COST: u32 = 12;
 
@@ -37,9 +55,9 @@ const MAX_COST: u32 = 16;
 /// Hashes and checks passwords, always at the same cost.
 #[derive(Clone)]
 #[must_use]
-pub(super) struct Passwords {
+pub struct Passwords {
     cost: u32,
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-support"))]
     checks: Arc<AtomicUsize>,
 }
 
@@ -56,6 +74,9 @@ pub enum PasswordError {
     /// bcrypt ignores all bytes after the 72nd.
     #[error("password must not be longer than 72 bytes")]
     TooLong,
+    /// The password has the name of its account in it.
+    #[error("password must not contain the name of the account")]
+    ContainsName,
     /// The system has no random bytes.
     #[error("password could not be hashed")]
     Random(#[from] SysError),
@@ -64,17 +85,41 @@ pub enum PasswordError {
 // === impl Passwords ===
 
 impl Passwords {
-    pub(super) fn with_cost(cost: u32) -> Self {
+    /// Uses this bcrypt cost, an exponent of two, within the bounds of 4 and 16.
+    pub fn with_cost(cost: u32) -> Self {
         Self {
             // Hashes of other costs are refused at login.
             cost: cost.clamp(MIN_COST, MAX_COST),
-            #[cfg(test)]
+            #[cfg(any(test, feature = "test-support"))]
             checks: Arc::default(),
         }
     }
 
-    /// Hashes a new password. Blocks for long.
-    pub(super) fn hash(&self, password: &SecretString) -> Result<String, PasswordError> {
+    /// Hashes a new password that has at least this many characters and none of these names of its
+    /// account in it, in whatever case. Blocks for long.
+    ///
+    /// # Errors
+    /// Fails if the password breaks a rule, or there are no random bytes.
+    pub fn hash_new(
+        &self,
+        password: &SecretString,
+        min_length: usize,
+        names: &[&str],
+    ) -> Result<String, PasswordError> {
+        let text = password.expose_secret();
+        if (1..min_length).contains(&text.chars().count()) {
+            return Err(PasswordError::TooShort(min_length));
+        }
+        let text = text.to_lowercase();
+        let is_in = |name: &&str| !name.is_empty() && text.contains(&name.to_lowercase());
+        if names.iter().any(is_in) {
+            return Err(PasswordError::ContainsName);
+        }
+        self.hash(password)
+    }
+
+    /// Hashes a password. Blocks for long.
+    fn hash(&self, password: &SecretString) -> Result<String, PasswordError> {
         let password = password.expose_secret();
         match password.len() {
             0 => return Err(PasswordError::Missing),
@@ -87,9 +132,10 @@ impl Passwords {
     }
 
     /// Checks a password. Takes equally long with and without a hash, so that the time does not
-    /// reveal which users exist.
-    pub(super) fn is_right(&self, password: &SecretString, hash: Option<&str>) -> bool {
-        #[cfg(test)]
+    /// reveal which users exist. Blocks for long.
+    #[must_use]
+    pub fn is_right(&self, password: &SecretString, hash: Option<&str>) -> bool {
+        #[cfg(any(test, feature = "test-support"))]
         self.checks.fetch_add(1, Ordering::Relaxed);
         let password = password.expose_secret();
         let parts = hash.and_then(usable);
@@ -105,8 +151,10 @@ impl Passwords {
         matches.is_ok() && password.len() <= MAX_BYTES
     }
 
-    #[cfg(test)]
-    pub(super) fn checks(&self) -> usize {
+    /// Returns the number of checks so far.
+    #[cfg(any(test, feature = "test-support"))]
+    #[must_use]
+    pub fn checks(&self) -> usize {
         self.checks.load(Ordering::Relaxed)
     }
 }
@@ -127,7 +175,10 @@ impl fmt::Debug for Passwords {
 
 /// Makes a random password of 24 characters, or of `min_length` if that is more. It has no characters
 /// that a shell or a URL would read in another way.
-pub(super) fn made(min_length: usize) -> Result<SecretString, PasswordError> {
+///
+/// # Errors
+/// Fails if there are no random bytes.
+pub fn made(min_length: usize) -> Result<SecretString, PasswordError> {
     // As many bytes as make the longest password.
     let mut bytes = [0; MAX_BYTES / 4 * 3];
     SysRng.try_fill_bytes(&mut bytes)?;
@@ -141,7 +192,7 @@ fn usable(hash: &str) -> Option<HashParts> {
     let parts = hash.parse::<HashParts>().ok();
     let parts = parts.filter(|parts| (MIN_COST..=MAX_COST).contains(&parts.get_cost()));
     if parts.is_none() {
-        warn!("a password hash in the user file is not bcrypt, or its cost is too high");
+        warn!("a stored password hash is not bcrypt, or its cost is too high");
     }
     parts
 }
@@ -184,6 +235,28 @@ mod tests {
             assert_eq!(one.expose_secret().len(), length);
             assert_ne!(one.expose_secret(), two.expose_secret());
         }
+    }
+
+    #[test]
+    fn a_new_password_is_long_enough_and_has_no_name_of_its_account() {
+        let passwords = cheap();
+        let names = ["ann@shop.example", "ann", ""];
+        for (password, problem) in [
+            ("short", "password must have at least 12 characters"),
+            ("", "password is required"),
+            (
+                "a PlAnNed word",
+                "password must not contain the name of the account",
+            ),
+        ] {
+            let error = passwords.hash_new(&password.into(), 12, &names);
+            assert_eq!(error.expect_err(password).to_string(), problem);
+        }
+        assert!(
+            passwords
+                .hash_new(&"twelve chars".into(), 12, &names)
+                .is_ok()
+        );
     }
 
     #[test]
