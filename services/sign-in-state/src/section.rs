@@ -59,9 +59,15 @@ impl SignInSection {
     /// ```
     #[must_use]
     pub fn read(file: &Section<'_>, enabled: &Value<'_>) -> Option<Self> {
+        Self::read_with(file, enabled, Settings::default())
+    }
+
+    /// Reads the section of a program with other usual settings.
+    #[must_use]
+    pub fn read_with(file: &Section<'_>, enabled: &Value<'_>, usual: Settings) -> Option<Self> {
         let is_enabled = enabled.boolean().unwrap_or(false);
         let section = Self {
-            settings: settings(file),
+            settings: settings(file, usual),
             step_up: file.key("step_up").boolean().unwrap_or(false),
             ca_file: file.section("registration").key("ca_file").path(),
         };
@@ -167,8 +173,7 @@ impl SignInSection {
     }
 }
 
-fn settings(file: &Section<'_>) -> Settings {
-    let usual = Settings::default();
+fn settings(file: &Section<'_>, usual: Settings) -> Settings {
     let second_factor = file.key("second_factor").parsed(second_factor);
     let flag = |name: &str, usual| file.key(name).boolean().unwrap_or(usual);
     let (upstreams, identity_assertion) = directories::read(file);
@@ -178,8 +183,11 @@ fn settings(file: &Section<'_>) -> Settings {
         remember_consent: flag("remember_consent", usual.remember_consent),
         write_scope: scope(&file.key("write_scope")).unwrap_or_else(|| usual.write_scope.clone()),
         registration: registration(&file.section("registration")),
-        clients: clients(&file.key("clients")),
-        device_clients: file.key("device_clients").texts().unwrap_or_default(),
+        clients: [clients(&file.key("clients")), usual.clients.clone()].concat(),
+        device_clients: {
+            let listed = file.key("device_clients").texts();
+            listed.unwrap_or_else(|| usual.device_clients.clone())
+        },
         upstreams,
         identity_assertion,
         page: page(&file.section("page")),

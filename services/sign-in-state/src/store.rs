@@ -4,7 +4,8 @@
 macro_rules! grant_columns {
     () => {
         "id, person, client_id, resource, alias, scope, databases, is_renewable, signed_in_at, \
-         created_at, used_at, ends_at, generation, rotated_at, amr, upstream, subject"
+         created_at, used_at, ends_at, generation, rotated_at, amr, upstream, subject, \
+         tenant"
     };
 }
 

@@ -131,12 +131,16 @@ fn challenge(form: &Form) -> Result<String, Problem> {
     Ok(challenge.to_owned())
 }
 
-fn resource(form: &Form, settings: &Settings) -> Result<(String, Option<String>), Problem> {
+fn resource(
+    form: &Form,
+    client: &Client,
+    settings: &Settings,
+) -> Result<(String, Option<String>), Problem> {
     let unknown = ("invalid_target", "resource is not one of this server");
-    let found = match (form.get("resource"), &*settings.resources) {
-        (Some(asked), all) => documents::find(all, asked),
-        (None, [only]) => Some((only, None)),
-        (None, _) => None,
+    let all = &settings.resources;
+    let found = match form.get("resource") {
+        Some(asked) => documents::find(all, asked).filter(|(found, _)| found.is_for(&client.id)),
+        None => documents::only(all).map(|only| (only, None)),
     };
     let (resource, alias) = found.ok_or(unknown)?;
     Ok((resource.uri.clone(), alias))
@@ -183,7 +187,7 @@ fn scope(text: &str, settings: &Settings) -> Vec<String> {
 impl Wish {
     /// Reads the resource and the scope of a request.
     pub(crate) fn read(form: &Form, client: &Client, settings: &Settings) -> Result<Self, Problem> {
-        let (resource, alias) = resource(form, settings)?;
+        let (resource, alias) = resource(form, client, settings)?;
         Ok(Self {
             client: client.id.clone(),
             resource,

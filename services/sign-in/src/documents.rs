@@ -46,7 +46,8 @@ pub(crate) fn server(settings: &Settings, is_fetching: bool) -> Value {
         &METHODS[..METHODS.len() - 1]
     };
     let address = |path: &str| settings.address(path);
-    let resources = settings.resources.iter().map(|resource| &resource.uri);
+    let open = settings.resources.iter().filter(|it| it.is_for_all());
+    let resources = open.map(|resource| &resource.uri);
     let mut document = json!({
         "issuer": settings.issuer,
         "authorization_endpoint": address("/oauth/authorize"),
@@ -71,6 +72,12 @@ pub(crate) fn server(settings: &Settings, is_fetching: bool) -> Value {
     }
     if !settings.identity_assertion.is_empty() {
         document["authorization_grant_profiles_supported"] = json!([ID_JAG]);
+    }
+    if let Some(list) = &settings.revoked_clients_uri {
+        document["revoked_clients_uri"] = list.as_str().into();
+        if let Some(grants) = document["grant_types_supported"].as_array_mut() {
+            grants.push("client_credentials".into());
+        }
     }
     if is_fetching {
         let algorithms = ALGORITHMS.map(Algorithm::name);
@@ -117,6 +124,12 @@ pub(crate) fn resource(settings: &Settings, path: &str) -> Option<Value> {
         "scopes_supported": ["mcp"],
         "bearer_methods_supported": ["header"],
     }))
+}
+
+/// Returns the resource of a request that names none: the only one that each client may ask for.
+pub(crate) fn only(resources: &[Resource]) -> Option<&Resource> {
+    let mut open = resources.iter().filter(|it| it.is_for_all());
+    open.next().filter(|_| open.next().is_none())
 }
 
 /// Finds a resource by its address, and returns the alias if it was asked for by another.

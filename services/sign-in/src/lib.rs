@@ -88,7 +88,9 @@ pub use self::{
     clients::{Method, StoredClient},
     events::{Event, EventKind},
     keys::{KeyError, Keys, OwnKeys, Seal},
-    people::{Database, LoginError, Newcomer, People, Person, Unavailable},
+    people::{
+        ClientToken, Database, LoginError, Newcomer, People, Person, Tenant, Unavailable,
+    },
     providers::{
         AskProvider,
         configured::{

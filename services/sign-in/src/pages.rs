@@ -22,8 +22,9 @@ use crate::{
     authorize::{Told, Wish},
     clients::{Client, redirect},
     keys::digest,
-    people::Person,
+    people::{Database, Person},
     settings::{Resource, Settings},
+    store::GivenConsent,
 };
 
 /// The style of all pages.
@@ -61,8 +62,8 @@ pub(crate) struct Consent<'a> {
     pub(crate) person: &'a Person,
     pub(crate) resource: &'a Resource,
     pub(crate) flow: &'a str,
-    /// The databases that the person chose before, if they were not all.
-    pub(crate) before: Option<Vec<String>>,
+    /// The consent that the person gave before.
+    pub(crate) before: Option<&'a GivenConsent>,
     /// The problem of the form before.
     pub(crate) problem: Option<&'a str>,
 }
@@ -222,8 +223,9 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
         alert(*problem),
         escape(&settings.address("/oauth/consent")),
     );
-    body += &databases(person, before.as_deref());
-    if !settings.write_scope.is_empty() && person.databases.iter().any(|it| it.is_writable) {
+    body += &tenants(person, *before);
+    body += &databases(resource.databases_of(person), *before);
+    if !settings.write_scope.is_empty() && resource.allows_writes(person) {
         let asks = if wish.wants_to_write(settings) {
             format!(" {name} asks for this.")
         } else {
@@ -302,10 +304,38 @@ fn alert(problem: Option<&str>) -> String {
     })
 }
 
+/// Returns the tenant that a person acts for, with a choice if there are several.
+fn tenants(person: &Person, before: Option<&GivenConsent>) -> String {
+    let list = match &*person.tenants {
+        [] => return String::new(),
+        [only] => return format!("<p>Tenant: {}</p>", escape(&only.title)),
+        several => several,
+    };
+    let before = before.and_then(|given| given.tenant.as_ref());
+    let mut text = "<label for=\"tenant\">Tenant</label>\
+                    <select id=\"tenant\" name=\"tenant\">"
+        .to_owned();
+    for tenant in list {
+        let is_chosen = before == Some(&tenant.id);
+        let _ = write!(
+            text,
+            "<option value=\"{}\"{}>{}</option>",
+            escape(&tenant.id),
+            if is_chosen { " selected" } else { "" },
+            escape(&tenant.title)
+        );
+    }
+    text + "</select>"
+}
+
 /// Returns a box for each database, ticked unless the person chose others before.
-fn databases(person: &Person, before: Option<&[String]>) -> String {
+fn databases(list: &[Database], before: Option<&GivenConsent>) -> String {
+    if list.is_empty() {
+        return String::new();
+    }
+    let before = before.and_then(|given| given.databases.as_ref());
     let mut text = String::from("<fieldset><legend>Databases</legend>");
-    for database in &person.databases {
+    for database in list {
         let is_ticked = before.is_none_or(|before| before.contains(&database.name));
         let _ = write!(
             text,

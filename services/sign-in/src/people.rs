@@ -29,6 +29,17 @@ pub trait People: Send + Sync + 'static {
         async { Ok(None) }
     }
 
+    /// Returns a token for a client of the program itself that proves itself by a secret
+    /// (`client_credentials`); `None` if the secret is wrong. It is asked where
+    /// [`Settings::revoked_clients_uri`](crate::Settings::revoked_clients_uri) is set.
+    fn client_token(
+        &self,
+        _id: &str,
+        _secret: &str,
+    ) -> impl Future<Output = Result<Option<ClientToken>, Unavailable>> + Send {
+        async { Ok(None) }
+    }
+
     /// Ends the sessions of a person that the program itself keeps, when the person signs out
     /// everywhere. A program without such sessions leaves it as it is.
     fn end_sessions(&self, _id: &str) -> impl Future<Output = Result<(), Unavailable>> + Send {
@@ -54,6 +65,33 @@ pub struct Person {
     pub roles: Vec<String>,
     /// The databases that the person may use.
     pub databases: Vec<Database>,
+    /// The tenants that the person may act for, in a program that has tenants. A grant is for one of
+    /// them, and ends when the person leaves it.
+    pub tenants: Vec<Tenant>,
+}
+
+/// A tenant that a person may act for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tenant {
+    /// Its id in tokens.
+    pub id: String,
+    /// Its name on pages.
+    pub title: String,
+    /// Claims of the person in this tenant.
+    pub groups: Vec<String>,
+    /// Claims of the person in this tenant.
+    pub roles: Vec<String>,
+}
+
+/// A token of a client of the program itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientToken {
+    /// The access token.
+    pub token: String,
+    /// Its lifetime in seconds.
+    pub expires_in: u64,
+    /// Its scope, words between blanks.
+    pub scope: Option<String>,
 }
 
 /// A person who comes from another provider.
@@ -104,6 +142,10 @@ pub enum LoginError {
     Unavailable,
 }
 
+/// A person is not in a tenant, or did not choose one of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoTenant;
+
 /// The accounts or the store cannot be asked at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailable;
@@ -121,6 +163,40 @@ impl Person {
             name: name.into(),
             ..Self::default()
         }
+    }
+
+    /// Returns the tenant that a person chose. The only one needs no choice.
+    pub(crate) fn tenant(&self, chosen: Option<&str>) -> Result<Option<String>, NoTenant> {
+        let tenant = match (&*self.tenants, chosen) {
+            ([], _) => return Ok(None),
+            ([only], None) => only,
+            (all, chosen) => {
+                let found = all.iter().find(|it| chosen == Some(&it.id));
+                found.ok_or(NoTenant)?
+            }
+        };
+        Ok(Some(tenant.id.clone()))
+    }
+
+    /// Returns the person with the claims of a tenant; `None` for a tenant that the person is not in.
+    pub(crate) fn within(mut self, tenant: Option<&str>) -> Option<Self> {
+        let Some(tenant) = tenant else {
+            return Some(self).filter(|person| person.tenants.is_empty());
+        };
+        let found = self.tenants.iter().find(|it| it.id == tenant)?.clone();
+        self.groups.extend(found.groups);
+        self.roles.extend(found.roles);
+        Some(self)
+    }
+}
+
+// === impl ClientToken ===
+
+impl fmt::Debug for ClientToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientToken")
+            .field("expires_in", &self.expires_in)
+            .finish_non_exhaustive()
     }
 }
 

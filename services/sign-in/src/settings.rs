@@ -4,6 +4,7 @@ use std::{error::Error, fmt, time::Duration};
 
 use crate::{
     clients::redirect,
+    people::{Database, Person},
     providers::configured::{self, IdentityAssertion, Upstream},
 };
 
@@ -59,6 +60,9 @@ pub struct Settings {
     pub upstreams: Vec<Upstream>,
     /// Providers that admit people by signed assertions which clients bring (ID-JAG).
     pub identity_assertion: Vec<IdentityAssertion>,
+    /// The address of the list of clients and grants that other servers must refuse. A program with
+    /// such a list has clients of its own, which get tokens by `client_credentials`.
+    pub revoked_clients_uri: Option<String>,
     /// Texts on every page.
     pub page: Page,
     /// The beginning of the names of cookies.
@@ -74,6 +78,12 @@ pub struct Resource {
     pub title: String,
     /// Other addresses of it. An address that ends with a star stands for all that begin so.
     pub aliases: Vec<String>,
+    /// Its databases, where they differ from the databases of the person.
+    pub databases: Vec<Database>,
+    /// Says that it allows changes, also where neither it nor the person names databases.
+    pub is_writable: bool,
+    /// Ids of the clients that it is for; empty for all.
+    pub clients: Vec<String>,
 }
 
 /// Rules for the codes of an authenticator app after the password.
@@ -162,6 +172,7 @@ impl Default for Settings {
             device_clients: Vec::new(),
             upstreams: Vec::new(),
             identity_assertion: Vec::new(),
+            revoked_clients_uri: None,
             page: Page::default(),
             cookie_prefix: "ziggurat".to_owned(),
         }
@@ -232,6 +243,9 @@ impl Resource {
             uri: uri.into(),
             title: title.into(),
             aliases: Vec::new(),
+            databases: Vec::new(),
+            is_writable: false,
+            clients: Vec::new(),
         }
     }
 
@@ -240,6 +254,48 @@ impl Resource {
     pub fn with_alias(mut self, alias: impl Into<String>) -> Self {
         self.aliases.push(alias.into());
         self
+    }
+
+    /// Offers these databases instead of the databases of the person, and says whether it allows changes.
+    #[must_use]
+    pub fn with_databases(self, databases: Vec<Database>, is_writable: bool) -> Self {
+        Self {
+            databases,
+            is_writable,
+            ..self
+        }
+    }
+
+    /// Admits this client, and from then on only clients that are named. Such a resource has to be
+    /// asked for by its address.
+    #[must_use]
+    pub fn with_client(mut self, client: impl Into<String>) -> Self {
+        self.clients.push(client.into());
+        self
+    }
+
+    /// Returns whether a client may ask for it.
+    pub(crate) fn is_for(&self, client: &str) -> bool {
+        self.is_for_all() || self.clients.iter().any(|it| it == client)
+    }
+
+    /// Returns whether each client may ask for it.
+    pub(crate) fn is_for_all(&self) -> bool {
+        self.clients.is_empty()
+    }
+
+    /// Returns the databases that a person chooses among.
+    pub(crate) fn databases_of<'a>(&'a self, person: &'a Person) -> &'a [Database] {
+        if self.databases.is_empty() {
+            &person.databases
+        } else {
+            &self.databases
+        }
+    }
+
+    /// Returns whether a person can allow changes.
+    pub(crate) fn allows_writes(&self, person: &Person) -> bool {
+        self.is_writable || self.databases_of(person).iter().any(|it| it.is_writable)
     }
 }
 

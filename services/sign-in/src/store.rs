@@ -300,6 +300,8 @@ pub struct Grant {
     pub id: GrantId,
     /// The id of the person.
     pub person: String,
+    /// The tenant that the person acts for, in a program that has tenants.
+    pub tenant: Option<String>,
     /// The id of the client.
     pub client: String,
     /// The resource it is for.
@@ -361,6 +363,8 @@ pub struct Consent {
 pub struct GivenConsent {
     /// The id of the person.
     pub person: String,
+    /// The tenant that the person acts for, in a program that has tenants.
+    pub tenant: Option<String>,
     /// The id of the client.
     pub client: String,
     /// The resource it is for.

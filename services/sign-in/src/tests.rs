@@ -14,6 +14,7 @@ mod id_jag;
 mod idp;
 mod limits;
 mod recheck;
+mod tenants;
 mod upstream;
 mod web;
 
@@ -36,8 +37,9 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::{
-    Database, LoginError, ManualClient, MemoryStore, Newcomer, OwnKeys, People, Person, Provision,
-    Resource, Settings, SignIn, Unavailable, browser::challenge_of, form::Form, keys::digest,
+    ClientToken, Database, LoginError, ManualClient, MemoryStore, Newcomer, OwnKeys, People, Person,
+    Provision, Resource, Settings, SignIn, Tenant, Unavailable, browser::challenge_of, form::Form,
+    keys::digest,
 };
 
 /// The public address of the server.
@@ -59,6 +61,8 @@ struct Staff {
     is_ann_linked: Arc<AtomicBool>,
     /// People who signed out everywhere.
     signed_out: Arc<Mutex<Vec<String>>>,
+    /// The tenants that each of them is in.
+    tenants: Arc<Mutex<Vec<Tenant>>>,
 }
 
 /// A server with a clock of its own.
@@ -100,6 +104,19 @@ impl People for Staff {
         }
     }
 
+    async fn client_token(
+        &self,
+        id: &str,
+        secret: &str,
+    ) -> Result<Option<ClientToken>, Unavailable> {
+        let is_right = (id, secret) == ("robot", "right");
+        Ok(is_right.then(|| ClientToken {
+            token: "a.b.c".to_owned(),
+            expires_in: 60,
+            scope: None,
+        }))
+    }
+
     async fn end_sessions(&self, id: &str) -> Result<(), Unavailable> {
         let mut signed_out = self.signed_out.lock().expect("no test panics here");
         signed_out.push(id.to_owned());
@@ -139,6 +156,7 @@ impl People for Staff {
             name: name.to_owned(),
             groups: vec!["analysts".to_owned()],
             databases: vec![database("shop", true), database("logs", false)],
+            tenants: self.tenants.lock().expect("no test panics here").clone(),
             ..Person::default()
         }))
     }

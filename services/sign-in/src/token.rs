@@ -111,11 +111,15 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             "authorization_code" | "refresh_token" => true,
             DEVICE_CODE => !self.settings.device_clients.is_empty(),
             JWT_BEARER => !self.settings.identity_assertion.is_empty(),
+            "client_credentials" => self.settings.revoked_clients_uri.is_some(),
             _ => false,
         };
         if !is_known {
             let problem = "grant_type is not one of this server";
             return Err(OAuthError::new("unsupported_grant_type", problem));
+        }
+        if grant_type == "client_credentials" {
+            return self.by_client_credentials(read, &form).await;
         }
         let proved = self.proved(read, &form).await?;
         match grant_type {

@@ -44,6 +44,7 @@ impl UserFilePeople {
             groups: texts(claims, "groups"),
             roles: texts(claims, "roles"),
             databases: databases.iter().map(database).collect(),
+            tenants: Vec::new(),
         }
     }
 }

@@ -74,6 +74,7 @@ CREATE INDEX oauth_sessions_ends ON oauth_sessions (ends_at);
 
 CREATE TABLE oauth_consents (
     person text NOT NULL,
+    tenant text,
     client_id text NOT NULL,
     resource text NOT NULL,
     scope text NOT NULL,

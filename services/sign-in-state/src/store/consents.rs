@@ -17,9 +17,9 @@ impl SignInStore {
         writing
             .rows(
                 "INSERT INTO oauth_consents (person, client_id, resource, scope, databases, \
-                 client_digest, given_at) VALUES ($1, $2, $3, $4, $5, $6, $7) \
+                 client_digest, given_at, tenant) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
                  ON CONFLICT (person, client_id, resource) DO UPDATE SET \
-                 scope = excluded.scope, databases = excluded.databases, \
+                 scope = excluded.scope, tenant = excluded.tenant, databases = excluded.databases, \
                  client_digest = excluded.client_digest, given_at = excluded.given_at",
                 [
                     (&consent.person).into(),
@@ -29,6 +29,7 @@ impl SignInStore {
                     databases.transpose()?.into(),
                     bytes(consent.client_digest),
                     moment(consent.given_at),
+                    consent.tenant.as_ref().into(),
                 ],
             )
             .await?;
@@ -53,7 +54,7 @@ impl SignInStore {
         let row = self
             .tables
             .row(
-                "SELECT scope, databases, client_digest, given_at FROM oauth_consents \
+                "SELECT scope, databases, client_digest, given_at, tenant FROM oauth_consents \
                  WHERE person = $1 AND client_id = $2 AND resource = $3",
                 [person.into(), client.into(), resource.into()],
             )
@@ -69,6 +70,7 @@ impl SignInStore {
             databases: databases.transpose()?,
             client_digest: row.bytes(2)?,
             given_at: row.moment(3)?,
+            tenant: row.get(4)?,
         }))
     }
 

@@ -37,6 +37,15 @@ impl EndedGrants {
         self.ended.load().contains_key(&grant)
     }
 
+    /// Returns the grants that have ended, each with the moment of the end, in a fixed order.
+    #[must_use]
+    pub fn list(&self) -> Vec<(GrantId, Seconds)> {
+        let ended = self.ended.load();
+        let mut list: Vec<_> = ended.iter().map(|(grant, at)| (*grant, *at)).collect();
+        list.sort_unstable();
+        list
+    }
+
     /// Adds grants that this process ended.
     pub(crate) fn add(&self, grants: &[GrantId], now: Seconds) {
         if grants.is_empty() {

@@ -193,6 +193,59 @@ impl SignInStore {
         Ok(ended)
     }
 
+    /// Returns the grants of a tenant that have not ended, the last used first.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    pub async fn grants_in(&self, tenant: &str, now: Seconds) -> Result<Vec<Grant>, StoreError> {
+        let rows = self
+            .tables
+            .rows(
+                concat!(
+                    "SELECT ",
+                    grant_columns!(),
+                    " FROM oauth_grants WHERE tenant = $1 AND ended_at IS NULL AND ends_at > $2 \
+                     ORDER BY used_at DESC, id"
+                ),
+                [tenant.into(), moment(now)],
+            )
+            .await?;
+        rows.iter().map(grant).collect()
+    }
+
+    /// Ends the grants of a person who left a tenant, of a person at all, or of a tenant.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
+    pub async fn end_of(
+        &self,
+        person: Option<&str>,
+        tenant: Option<&str>,
+        now: Seconds,
+    ) -> Result<(), StoreError> {
+        let mut writing = self.tables.write().await?;
+        let rows = writing
+            .rows(
+                "UPDATE oauth_grants SET ended_at = $3, why = $4 \
+                 WHERE person = COALESCE($1, person) AND ended_at IS NULL AND ends_at > $3 \
+                 AND ($2 IS NULL OR tenant = $2) RETURNING id",
+                [
+                    person.into(),
+                    tenant.into(),
+                    moment(now),
+                    Why::Person.name().into(),
+                ],
+            )
+            .await?;
+        writing.commit().await?;
+        let ended: Vec<GrantId> = rows
+            .iter()
+            .map(|row| row.bytes(0))
+            .collect::<Result<_, _>>()?;
+        self.ended.add(&ended, now);
+        Ok(())
+    }
+
     pub(super) async fn find_grant(
         &self,
         id: GrantId,
@@ -381,8 +434,9 @@ async fn write_grant(
     let written = writing.rows(
         "INSERT INTO oauth_grants (id, kind, person, client_id, resource, alias, scope, databases, \
          is_renewable, signed_in_at, created_at, used_at, ends_at, generation, rotated_at, amr, \
-         upstream, subject) \
-         VALUES ($1, $16, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17, $18)",
+         upstream, subject, tenant) \
+         VALUES ($1, $16, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17, $18, \
+         $19)",
         [
             bytes(grant.id),
             (&grant.person).into(),
@@ -402,6 +456,7 @@ async fn write_grant(
             kind.into(),
             provider,
             subject,
+            grant.tenant.as_ref().into(),
         ],
     );
     written.await.map(drop)
@@ -448,5 +503,6 @@ pub(super) fn grant(row: &Row) -> Result<Grant, StoreError> {
         rotated_at: row.moment(13)?,
         amr: row.get(14)?,
         origin: row.origin(15)?,
+        tenant: row.get(17)?,
     })
 }

@@ -40,6 +40,7 @@ fn grant(id: u8, person: &str) -> Grant {
     Grant {
         id: [id; 16],
         person: person.to_owned(),
+        tenant: Some("t-1".to_owned()),
         client: "dcr_one".to_owned(),
         resource: "https://tools.example/mcp".to_owned(),
         alias: None,
@@ -269,6 +270,7 @@ async fn a_person_has_grants_and_consents(store: &impl Store) {
 
     let given = |resource: &str, given_at| GivenConsent {
         person: "eve".to_owned(),
+        tenant: Some("t-1".to_owned()),
         client: "dcr_one".to_owned(),
         resource: resource.to_owned(),
         scope: "mcp".to_owned(),

@@ -14,11 +14,13 @@ use crate::{
     pages::{self, Page},
     people::{People, Person},
     service::{Read, Shared},
+    settings::Resource,
     store::{Code, Consent, GivenConsent, Grant, Seconds, Session, Store},
 };
 
-/// The databases that a person allows.
+/// The tenant and the databases that a person allows.
 struct Chosen {
+    tenant: Option<String>,
     /// Their names, if they are not all.
     databases: Option<Vec<String>>,
     /// Says that changes are allowed.
@@ -41,7 +43,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return self.denied(read, &flow, &client).await;
         }
         let ticked: Vec<_> = form.ticked("database.").collect();
-        let chosen = Chosen::of(&person, |name| ticked.contains(&name));
+        let resource = self.resource_of(wish)?;
+        let chosen = Chosen::of(resource, &person, |name| ticked.contains(&name));
         let Some(chosen) = chosen else {
             let problem = Some("Choose at least one database.");
             let mut answer = self.consent_page(&client, &flow, &person, problem).await?;
@@ -49,6 +52,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return Ok(answer);
         };
         let chosen = chosen.with_write(form.get("write").is_some());
+        let tenant = person.tenant(form.get("tenant"));
+        let tenant = tenant.map_err(|_| Failure::Expired)?;
+        let chosen = Chosen { tenant, ..chosen };
         let grant = self
             .grant(wish, &client, &session, chosen, read.now)
             .await?;
@@ -56,6 +62,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         if self.settings.remember_consent {
             let given = GivenConsent {
                 person: grant.person,
+                tenant: grant.tenant,
                 client: grant.client,
                 resource: grant.resource,
                 scope: grant.scope,
@@ -118,11 +125,14 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         }
         let given = self.given(client, &asked.wish, person).await?;
         let given = given.filter(|given| holds(given, client, &asked.wish));
+        let resource = self.resource_of(&asked.wish)?;
         let chosen = given.and_then(|given| {
-            Chosen::of(person, |name| match &given.databases {
+            let chosen = Chosen::of(resource, person, |name| match &given.databases {
                 Some(names) => names.iter().any(|it| it == name),
                 None => true,
-            })
+            });
+            let tenant = person.tenant(given.tenant.as_deref()).ok()?;
+            chosen.map(|chosen| Chosen { tenant, ..chosen })
         });
         let Some(chosen) = chosen else {
             return Ok(None);
@@ -200,6 +210,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         Ok(Grant {
             id: random()?,
             person: session.person.clone(),
+            tenant: chosen.tenant,
             client: client.id.clone(),
             resource: wish.resource.clone(),
             alias: wish.alias.clone(),
@@ -225,8 +236,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         problem: Option<&str>,
     ) -> Result<Answer, Failure> {
         let wish = flow.wish().ok_or(Failure::Expired)?;
-        let found = documents::find(&self.settings.resources, &wish.resource);
-        let (resource, _) = found.ok_or(Failure::Expired)?;
+        let resource = self.resource_of(wish)?;
         let sealed = flow.close(&self.keys.seal())?;
         let given = self.given(client, wish, person).await?;
         let redirect = match &flow.goal {
@@ -240,11 +250,16 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             person,
             resource,
             flow: &sealed,
-            before: given.and_then(|given| given.databases),
+            before: given.as_ref(),
             problem,
         };
         let body = pages::consent(&self.settings, &consent);
         Ok(Page::new(&self.settings, "Allow access?", body).answer())
+    }
+
+    fn resource_of(&self, wish: &Wish) -> Result<&Resource, Failure> {
+        let found = documents::find(&self.settings.resources, &wish.resource);
+        found.map(|(resource, _)| resource).ok_or(Failure::Expired)
     }
 }
 
@@ -258,15 +273,17 @@ fn holds(given: &GivenConsent, client: &Client, wish: &Wish) -> bool {
 
 impl Chosen {
     /// Chooses among the databases of a person; `None` if nothing is left.
-    fn of(person: &Person, is_chosen: impl Fn(&str) -> bool) -> Option<Self> {
-        let all = &person.databases;
+    fn of(resource: &Resource, person: &Person, is_chosen: impl Fn(&str) -> bool) -> Option<Self> {
+        let all = resource.databases_of(person);
         let chosen: Vec<_> = all.iter().filter(|it| is_chosen(&it.name)).collect();
         if chosen.is_empty() && !all.is_empty() {
             return None;
         }
         let names = chosen.iter().map(|it| it.name.clone()).collect();
+        let names_none = all.is_empty() && resource.is_writable;
         Some(Self {
-            may_write: chosen.iter().any(|it| it.is_writable),
+            tenant: None,
+            may_write: names_none || chosen.iter().any(|it| it.is_writable),
             databases: (chosen.len() < all.len()).then_some(names),
         })
     }
@@ -296,6 +313,7 @@ mod tests {
         let client = Client::from(&manual);
         let given = GivenConsent {
             person: "7".to_owned(),
+            tenant: None,
             client: "acme".to_owned(),
             resource: "https://tools.example/mcp".to_owned(),
             scope: "mcp offline_access".to_owned(),

@@ -6,7 +6,7 @@ use crate::{
     clients::Client,
     documents,
     pages::{another_account, escape, factor, shown_name, vouched},
-    people::Person,
+    people::{Database, Person},
     settings::Settings,
     store::{Grant, Seconds},
 };
@@ -101,7 +101,12 @@ fn write_grant(body: &mut String, settings: &Settings, account: &Account<'_>, sh
         None => (escape(&grant.client), "no longer registered".into()),
     };
     let resource = documents::find(&settings.resources, &grant.resource);
-    let resource = resource.map_or(&*grant.resource, |(resource, _)| &*resource.title);
+    let resource = resource.map(|(resource, _)| resource);
+    let all = match resource {
+        Some(resource) => resource.databases_of(account.person),
+        None => &account.person.databases,
+    };
+    let resource = resource.map_or(&*grant.resource, |resource| &*resource.title);
     let may_write = !settings.write_scope.is_empty()
         && grant
             .scope
@@ -115,7 +120,7 @@ fn write_grant(body: &mut String, settings: &Settings, account: &Account<'_>, sh
          <p><button name=\"withdraw\" value=\"{}\" aria-label=\"Withdraw {name}\">Withdraw</button>\
          </p>",
         escape(resource),
-        databases(grant, account.person),
+        databases(grant, all),
         if may_write { "yes" } else { "no" },
         ago(grant.made_at, account.now),
         ago(grant.used_at, account.now),
@@ -124,12 +129,12 @@ fn write_grant(body: &mut String, settings: &Settings, account: &Account<'_>, sh
 }
 
 /// Returns the databases of a grant, as HTML.
-fn databases(grant: &Grant, person: &Person) -> String {
+fn databases(grant: &Grant, all: &[Database]) -> String {
     let is_allowed = |name: &String| match &grant.databases {
         Some(names) => names.contains(name),
         None => true,
     };
-    let allowed = person.databases.iter().filter(|it| is_allowed(&it.name));
+    let allowed = all.iter().filter(|it| is_allowed(&it.name));
     let titles: Vec<_> = allowed.map(|database| escape(&database.title)).collect();
     match (titles.is_empty(), &grant.databases) {
         (true, _) => "none".to_owned(),

@@ -86,10 +86,7 @@ pub(crate) fn resource<'s>(
         };
         documents::find(all, named)?
     } else {
-        let [only] = &all[..] else {
-            return None;
-        };
-        (only, None)
+        (documents::only(all)?, None)
     };
     let is_same = |asked| documents::find(all, asked).is_some_and(|(it, _)| it.uri == found.0.uri);
     asked.is_none_or(is_same).then_some(found)

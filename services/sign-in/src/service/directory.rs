@@ -240,6 +240,12 @@ impl Profile {
 // === impl Entitled ===
 
 impl Entitled {
+    /// Returns the person with the claims of a tenant; `None` for a tenant that the person is not in.
+    pub(crate) fn within(self, tenant: Option<&str>) -> Option<Self> {
+        let person = self.person.within(tenant)?;
+        Some(Self { person, ..self })
+    }
+
     /// Returns the databases of a token, if they are not all that the person may use.
     pub(crate) fn narrowed(&self, allowed: Option<&[String]>) -> Option<Vec<String>> {
         match (allowed, self.databases.as_deref()) {

@@ -69,6 +69,9 @@ impl Access<'_> {
         if !grant.amr.is_empty() {
             claims["amr"] = json!(grant.amr.split(' ').collect::<Vec<_>>());
         }
+        if let Some(tenant) = &grant.tenant {
+            claims["tenant"] = tenant.as_str().into();
+        }
         if let Some(email) = &person.email {
             claims["email"] = email.as_str().into();
         }

@@ -109,6 +109,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let found = id_jag::check(&claims, entry, &self.settings, client, read.now);
         let found = found.map_err(Refused::Check)?;
         let resource = id_jag::resource(&claims, form.get("resource"), &self.settings);
+        let resource = resource.filter(|(found, _)| found.is_for(client));
         let (resource, alias) = resource.ok_or(Refused::Check("resource"))?;
         let profile = Profile::read(&claims, &entry.rules, Provision::Mapped);
         let profile = profile.map_err(|reason| Refused::Check(reason.name()))?;
@@ -117,12 +118,15 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             subject: found.subject.to_owned(),
         };
         let person = self.person_of(entry, &origin, &profile, read).await?;
+        let tenant = person.tenant(profile.access.tenant.as_deref());
+        let tenant = tenant.map_err(|_| Refused::Check("tenant"))?;
         let may_write = profile.access.write;
         let scope = id_jag::scope(&claims, form.get("scope"), &self.settings, may_write);
         let scope = scope.ok_or(Refused::Check("scope"))?;
         let grant = Grant {
             id: random()?,
             person: person.id.clone(),
+            tenant,
             client: client.to_owned(),
             resource: resource.uri.clone(),
             alias,
@@ -143,9 +147,10 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         for kind in [EventKind::AssertionOk, EventKind::TokenIssued] {
             self.record(read, Event::new(kind).with_grant(&grant));
         }
+        let entitled = profile.entitle(person).within(grant.tenant.as_deref());
         let access = Access {
             grant: &grant,
-            person: &profile.entitle(person),
+            person: &entitled.ok_or(Refused::Check("tenant"))?,
             scope: &grant.scope,
             now: read.now,
             longest: entry.access_lifetime,

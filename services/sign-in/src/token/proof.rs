@@ -2,6 +2,7 @@
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::{StatusCode, header::AUTHORIZATION};
+use serde_json::{Value, json};
 
 use crate::{
     answer::OAuthError,
@@ -62,6 +63,33 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             self.limits.count_wrong_proof(read.address, &client.id);
         }
         Err(refused(is_basic))
+    }
+
+    /// Gives a client of the program itself its token.
+    pub(super) async fn by_client_credentials(
+        &self,
+        read: &Read,
+        form: &Form,
+    ) -> Result<Value, OAuthError> {
+        let credentials = Credentials::read(read, form)?;
+        let id = &credentials.id;
+        let admitted = self.limits.proof_of(id);
+        admitted.map_err(|limited| OAuthError::too_many("invalid_client", &limited))?;
+        let refused = || refused(credentials.is_basic);
+        let secret = credentials.secret.as_ref().ok_or_else(refused)?;
+        let Some(token) = self.people.client_token(id, secret).await? else {
+            self.limits.count_wrong_proof(read.address, id);
+            return Err(refused());
+        };
+        let mut answer = json!({
+            "access_token": token.token,
+            "token_type": "Bearer",
+            "expires_in": token.expires_in,
+        });
+        if let Some(scope) = token.scope {
+            answer["scope"] = scope.into();
+        }
+        Ok(answer)
     }
 }
 

@@ -43,7 +43,7 @@ enum Standing {
 // === impl Shared ===
 
 impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
-    /// Returns the person of a grant, who may still use it.
+    /// Returns the person of a grant, who may still use it and is still in its tenant.
     pub(super) async fn holder(
         &self,
         read: &Read,
@@ -58,7 +58,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
                 Standing::Unknown => return Err(OAuthError::unavailable()),
             }
         }
-        Ok(self.entitled(&grant.person, origin).await?)
+        let found = self.entitled(&grant.person, origin).await?;
+        Ok(found.and_then(|person| person.within(grant.tenant.as_deref())))
     }
 
     /// Asks the provider about a person who was not confirmed for some time.
