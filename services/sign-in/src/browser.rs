@@ -6,6 +6,7 @@ mod device;
 mod factor;
 mod login;
 mod request;
+mod ticket;
 mod upstream;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -146,6 +147,20 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             None => self.upstream_asked(read, rest).await,
         };
         answer.unwrap_or_else(|it| self.failed(&it))
+    }
+
+    /// Shows the page of a ticket.
+    pub(crate) async fn ticket(&self, read: &Read) -> Answer {
+        self.ticket_asked(read)
+            .await
+            .unwrap_or_else(|it| self.failed(&it))
+    }
+
+    /// Answers the form of a ticket.
+    pub(crate) async fn redeem_ticket(&self, read: &Read) -> Answer {
+        self.ticket_redeemed(read)
+            .await
+            .unwrap_or_else(|it| self.failed(&it))
     }
 
     /// Begins the way of a browser through the pages. Returns the header of its cookie, too.

@@ -10,6 +10,7 @@ use crate::{
     authorize::{Asked, Wish},
     clients::redirect,
     keys::{KeyError, Seal, digest, random, totp::Secret},
+    people::Ticket,
     settings::Settings,
     store::{Digest, Seconds},
 };
@@ -31,6 +32,8 @@ pub(crate) enum Goal {
     UserCode,
     /// The page of the account.
     Account,
+    /// The page of a ticket.
+    Ticket(Ticket),
 }
 
 /// The way of a person through the pages, bound to a browser.
@@ -86,7 +89,7 @@ impl Flow {
         match &self.goal {
             Goal::Client(asked) => Some(&asked.wish),
             Goal::Device(wish, _) => Some(wish),
-            Goal::UserCode | Goal::Account => None,
+            Goal::UserCode | Goal::Account | Goal::Ticket(_) => None,
         }
     }
 

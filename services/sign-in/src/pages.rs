@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod device;
 pub(crate) mod factor;
+pub(crate) mod ticket;
 
 use std::{borrow::Cow, fmt::Write as _, sync::LazyLock};
 

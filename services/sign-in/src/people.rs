@@ -2,6 +2,8 @@
 
 use std::{error::Error, fmt, net::IpAddr, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use crate::providers::configured::Provision;
 
 /// Knows the people who may sign in. A program implements it over its accounts.
@@ -38,6 +40,25 @@ pub trait People: Send + Sync + 'static {
         _secret: &str,
     ) -> impl Future<Output = Result<Option<ClientToken>, Unavailable>> + Send {
         async { Ok(None) }
+    }
+
+    /// Returns the person that a ticket is for, while it is good. A program without tickets leaves it
+    /// as it is.
+    fn ticket(
+        &self,
+        _ticket: &Ticket,
+    ) -> impl Future<Output = Result<Option<TicketHolder>, Unavailable>> + Send {
+        async { Ok(None) }
+    }
+
+    /// Uses a ticket, once.
+    fn use_ticket(
+        &self,
+        _ticket: &Ticket,
+        _given: Given<'_>,
+        _address: Option<IpAddr>,
+    ) -> impl Future<Output = Result<String, TicketError>> + Send {
+        async { Err(TicketError::Gone) }
     }
 
     /// Ends the sessions of a person that the program itself keeps, when the person signs out
@@ -81,6 +102,57 @@ pub struct Tenant {
     pub groups: Vec<String>,
     /// Claims of the person in this tenant.
     pub roles: Vec<String>,
+}
+
+/// An address that an administrator gave to a person, good once.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub enum Ticket {
+    /// The person joins a tenant.
+    Invite {
+        /// The id of the invitation.
+        id: String,
+        /// Its secret.
+        token: String,
+    },
+    /// The person sets a new password.
+    Reset {
+        /// The secret.
+        token: String,
+    },
+}
+
+/// The person that a ticket is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TicketHolder {
+    /// The name on the page.
+    pub name: String,
+    /// The name of the tenant, if the person joins one.
+    pub tenant: Option<String>,
+    /// Says that the person has an account, and gives its password instead of a new one.
+    pub has_account: bool,
+}
+
+/// The contents of the form for a ticket.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Given<'a> {
+    /// The first name of a new person.
+    pub first_name: &'a str,
+    /// The last name of a new person.
+    pub last_name: &'a str,
+    /// The new password, or the password of the account.
+    pub password: &'a str,
+}
+
+/// Reasons why a ticket was not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TicketError {
+    /// It is unknown, was used before, or has expired.
+    Gone,
+    /// A part of the form is not good; the text is for the person.
+    Refused(String),
+    /// The password of the account is not right, or cannot be checked.
+    Login(LoginError),
 }
 
 /// A token of a client of the program itself.
@@ -187,6 +259,22 @@ impl Person {
         self.groups.extend(found.groups);
         self.roles.extend(found.roles);
         Some(self)
+    }
+}
+
+// === impl Given ===
+
+impl fmt::Debug for Given<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Given(..)")
+    }
+}
+
+// === impl TicketError ===
+
+impl From<Unavailable> for TicketError {
+    fn from(_: Unavailable) -> Self {
+        Self::Login(LoginError::Unavailable)
     }
 }
 

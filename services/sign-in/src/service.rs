@@ -63,6 +63,9 @@ pub(crate) const UPSTREAM: &str = "/oauth/upstream/";
 /// End of the path that a provider sends a browser back to.
 pub(crate) const CALLBACK: &str = "/callback";
 
+/// Beginning of the paths of invitations.
+pub(crate) const INVITES: &str = "/oauth/invite/";
+
 /// An authorization server. Clones share everything.
 pub struct SignIn<P, S, K> {
     shared: Arc<Shared<P, S, K>>,
@@ -119,6 +122,8 @@ enum Endpoint {
     Device,
     Upstream,
     UpstreamCallback,
+    /// An invitation, or a new password.
+    Ticket,
 }
 
 // === impl Endpoint ===
@@ -141,6 +146,8 @@ impl Endpoint {
             "/oauth/account" => Self::Account,
             "/oauth/device_authorization" => Self::DeviceAuthorization,
             "/oauth/device" => Self::Device,
+            "/oauth/reset" => Self::Ticket,
+            path if path.starts_with(INVITES) => Self::Ticket,
             path if path.starts_with(UPSTREAM) => {
                 let rest = &path[UPSTREAM.len()..];
                 let is_callback = rest.ends_with(CALLBACK);
@@ -173,6 +180,7 @@ impl Endpoint {
                 | Self::Device
                 | Self::Upstream
                 | Self::UpstreamCallback
+                | Self::Ticket
         )
     }
 
@@ -185,7 +193,9 @@ impl Endpoint {
             | Self::Authorize => &[Method::GET, Method::HEAD],
             // Each request to them counts, so that a program that looks first would use the answer up.
             Self::Upstream | Self::UpstreamCallback => &[Method::GET],
-            Self::Account | Self::Device => &[Method::GET, Method::HEAD, Method::POST],
+            Self::Account | Self::Device | Self::Ticket => {
+                &[Method::GET, Method::HEAD, Method::POST]
+            }
             _ => &[Method::POST],
         }
     }
@@ -364,35 +374,48 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             now: self.time.now().as_secs(),
             parts,
         };
+        if endpoint.is_machine() {
+            self.answer_program(endpoint, &read).await
+        } else {
+            self.answer_browser(endpoint, &read).await
+        }
+    }
+
+    async fn answer_program(&self, endpoint: Endpoint, read: &Read) -> Answer {
+        let is_fetching = self.is_fetching();
         match endpoint {
-            Endpoint::ServerDocument => kept(document(&documents::server(
-                &self.settings,
-                self.is_fetching(),
-            ))),
-            Endpoint::OpenIdDocument => kept(document(&documents::openid(
-                &self.settings,
-                self.is_fetching(),
-            ))),
-            Endpoint::ResourceDocument => self.resource(&read),
+            Endpoint::ServerDocument => {
+                kept(document(&documents::server(&self.settings, is_fetching)))
+            }
+            Endpoint::OpenIdDocument => {
+                kept(document(&documents::openid(&self.settings, is_fetching)))
+            }
+            Endpoint::ResourceDocument => self.resource(read),
             Endpoint::Keys => self.published(),
-            Endpoint::Register => self.register(&read).await,
-            Endpoint::Token => self.token(&read).await,
-            Endpoint::Revoke => self.revoke(&read).await,
-            Endpoint::Authorize => self.authorize(&read).await,
-            Endpoint::Login => self.login(&read).await,
-            Endpoint::SecondFactor => self.second_factor(&read).await,
-            Endpoint::Consent => self.consent(&read).await,
-            Endpoint::Logout => self.logout(&read).await,
-            Endpoint::Account if read.parts.method == Method::POST => {
-                self.change_account(&read).await
-            }
-            Endpoint::Account => self.account(&read).await,
-            Endpoint::DeviceAuthorization => self.device_authorization(&read).await,
-            Endpoint::Device if read.parts.method == Method::POST => {
-                self.choose_device(&read).await
-            }
-            Endpoint::Device => self.device(&read),
-            Endpoint::Upstream | Endpoint::UpstreamCallback => self.upstream(&read).await,
+            Endpoint::Register => self.register(read).await,
+            Endpoint::Token => self.token(read).await,
+            Endpoint::Revoke => self.revoke(read).await,
+            Endpoint::DeviceAuthorization => self.device_authorization(read).await,
+            _ => empty(StatusCode::NOT_FOUND),
+        }
+    }
+
+    async fn answer_browser(&self, endpoint: Endpoint, read: &Read) -> Answer {
+        let is_post = read.parts.method == Method::POST;
+        match endpoint {
+            Endpoint::Authorize => self.authorize(read).await,
+            Endpoint::Login => self.login(read).await,
+            Endpoint::SecondFactor => self.second_factor(read).await,
+            Endpoint::Consent => self.consent(read).await,
+            Endpoint::Logout => self.logout(read).await,
+            Endpoint::Account if is_post => self.change_account(read).await,
+            Endpoint::Account => self.account(read).await,
+            Endpoint::Device if is_post => self.choose_device(read).await,
+            Endpoint::Device => self.device(read),
+            Endpoint::Upstream | Endpoint::UpstreamCallback => self.upstream(read).await,
+            Endpoint::Ticket if is_post => self.redeem_ticket(read).await,
+            Endpoint::Ticket => self.ticket(read).await,
+            _ => empty(StatusCode::NOT_FOUND),
         }
     }
 

@@ -37,9 +37,9 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::{
-    ClientToken, Database, LoginError, ManualClient, MemoryStore, Newcomer, OwnKeys, People, Person,
-    Provision, Resource, Settings, SignIn, Tenant, Unavailable, browser::challenge_of, form::Form,
-    keys::digest,
+    ClientToken, Database, LoginError, ManualClient, MemoryStore, Newcomer, OwnKeys, People,
+    Person, Provision, Resource, Settings, SignIn, Tenant, Unavailable, browser::challenge_of,
+    form::Form, keys::digest,
 };
 
 /// The public address of the server.

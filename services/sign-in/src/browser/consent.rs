@@ -10,12 +10,12 @@ use crate::{
     documents,
     events::{Event, EventKind},
     flow::{Flow, Goal},
-    keys::{Keys, digest, random, secret},
+    keys::{KeyError, Keys, digest, random, secret},
     pages::{self, Page},
     people::{People, Person},
     service::{Read, Shared},
     settings::Resource,
-    store::{Code, Consent, GivenConsent, Grant, Seconds, Session, Store},
+    store::{Code, Consent, GivenConsent, Grant, GrantId, Seconds, Session, Store},
 };
 
 /// The tenant and the databases that a person allows.
@@ -208,7 +208,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let write = chosen.may_write.then_some(settings.write_scope.as_str());
         let scope: Vec<_> = kept.chain(write).collect();
         Ok(Grant {
-            id: random()?,
+            id: new_id()?,
             person: session.person.clone(),
             tenant: chosen.tenant,
             client: client.id.clone(),
@@ -261,6 +261,14 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let found = documents::find(&self.settings.resources, &wish.resource);
         found.map(|(resource, _)| resource).ok_or(Failure::Expired)
     }
+}
+
+/// Returns the id of a new grant. Its text never begins with a dash, which a command would read as a
+/// flag.
+fn new_id() -> Result<GrantId, KeyError> {
+    let mut id: GrantId = random()?;
+    id[0] &= 0x7f;
+    Ok(id)
 }
 
 /// Returns whether a consent has all that is asked for, and its client is still the same.
