@@ -1,5 +1,6 @@
 //! Commands of administrators, which use the store directly and need no server.
 
+mod people;
 mod secrets;
 
 use anyhow::{Context as _, bail};
@@ -48,13 +49,13 @@ async fn act(
         Task::Init => return init(flags, configuration, store).await,
         Task::ListTenants => return Ok(to_json(&store.tenants().await?)),
         Task::CreateTenant => return create_tenant(flags, store).await,
-        Task::DeleteTenant => store.delete_tenant(id()?).await?,
+        Task::DeleteTenant => return people::delete_tenant(id()?, services).await,
         Task::AcceptInvite => return accept(arguments, store).await,
         Task::RotateKey => {
             let kept = if flags.has("revoke") {
                 0
             } else {
-                configuration.tokens.lifetime.as_secs().try_into()?
+                configuration.key_lifetime().as_secs().try_into()?
             };
             services.keys.rotate(Timestamp::now(), kept)?;
             return Ok(to_json(&services.keys.document()));
@@ -66,14 +67,31 @@ async fn act(
         Task::ListInvites => return Ok(to_json(&store.invites(tenant().await?).await?)),
         Task::ListMembers => return Ok(to_json(&store.memberships(tenant().await?).await?)),
         Task::CreateClient => return create_client(tenant().await?, flags, store).await,
-        Task::CreateInvite => return invite(tenant().await?, flags, store).await,
+        Task::CreateInvite => return invite(tenant().await?, flags, configuration, store).await,
         Task::UserToken => {
             return user_token(tenant().await?, flags, configuration, services).await;
+        }
+        Task::DeleteMember => {
+            return people::delete_member(tenant().await?, id()?, services).await;
+        }
+        Task::UpdateMember => {
+            return people::update_member(tenant().await?, id()?, flags, services).await;
+        }
+        Task::CreateUser => {
+            return people::create_user(tenant().await?, flags, configuration, services).await;
+        }
+        Task::DisableUser => return people::disable(flags, true, services).await,
+        Task::EnableUser => return people::disable(flags, false, services).await,
+        Task::ResetUser => return people::reset(flags, configuration, services).await,
+        Task::ResetSecondFactor => return people::reset_second_factor(flags, services).await,
+        Task::ListGrants => return people::list_grants(tenant().await?, services).await,
+        Task::RevokeGrant => {
+            let id = arguments.about.as_deref().unwrap_or_default();
+            return people::revoke_grant(tenant().await?, id, services).await;
         }
         Task::DeleteClient => store.delete_client(tenant().await?, id()?).await?,
         Task::DeleteInvite => store.delete_invite(tenant().await?, id()?).await?,
         Task::MakeOwner => store.make_owner(tenant().await?, id()?).await?,
-        Task::DeleteMember => store.delete_membership(tenant().await?, id()?).await?,
         other => bail!("not a command of administrators: {other:?}"),
     }
     Ok(String::new())
@@ -105,15 +123,7 @@ async fn init(
         role: Some(Role::Admin),
     };
     let made = store.create_client(tenant.id, draft).await?;
-    let server = &configuration.server;
-    let api_url = server.public_url.clone().unwrap_or_else(|| {
-        let scheme = if server.tls.is_some() {
-            "https"
-        } else {
-            "http"
-        };
-        format!("{scheme}://{}", server.address)
-    });
+    let api_url = configuration.server.url();
     destination.write(&json!({
         "api_url": api_url,
         "client_id": made.client.credential_id,
@@ -168,7 +178,12 @@ fn shown(client: &ApiClient) -> Value {
     shown
 }
 
-async fn invite(tenant: Id, flags: &Flags, store: &Store) -> anyhow::Result<String> {
+async fn invite(
+    tenant: Id,
+    flags: &Flags,
+    configuration: &Configuration,
+    store: &Store,
+) -> anyhow::Result<String> {
     let destination = Destination::of(flags)?;
     let hours = flags.text("expiration").map(str::parse).transpose();
     let draft = InviteDraft {
@@ -179,6 +194,9 @@ async fn invite(tenant: Id, flags: &Flags, store: &Store) -> anyhow::Result<Stri
     let made = store.create_invite(tenant, draft).await?;
     let mut invite = json!(made.invite);
     invite["token"] = Value::from(made.token.expose_secret());
+    if configuration.sign_in.is_some() {
+        invite["accept_url"] = made.accept_url(&configuration.server.url()).into();
+    }
     destination.write(&invite)
 }
 

@@ -4,6 +4,7 @@
 //! environment is passed in as [`ConfigSources`].
 
 mod read;
+mod sign_in;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +31,8 @@ use ziggurat_runtime::{
 use ziggurat_state::StateSettings;
 use ziggurat_tokens::WallClock;
 
+pub(crate) use self::sign_in::{COMMAND_LINE, SignInSettings};
+
 /// Name of the file.
 const FILE: &str = "ziggurat-platform.yaml";
 
@@ -46,6 +49,8 @@ pub(crate) struct Configuration {
     pub(crate) attempts: Attempts,
     pub(crate) max_body_bytes: u64,
     pub(crate) tests: TestSettings,
+    /// Settings of the sign-in of people, if it is on.
+    pub(crate) sign_in: Option<SignInSettings>,
     /// Settings of metrics and traces.
     pub(crate) telemetry: TelemetrySettings,
     /// Log level and format, used where no variable sets them.
@@ -107,6 +112,13 @@ impl Configuration {
         input.load(path.as_deref(), read::configuration)
     }
 
+    /// Returns the time for which a key that was replaced stays: until its last token has expired.
+    pub(crate) fn key_lifetime(&self) -> Duration {
+        let sign_in = self.sign_in.as_ref();
+        let of_people = sign_in.map(|it| it.section.access_lifetime() + Duration::from_mins(5));
+        self.tokens.lifetime.max(of_people.unwrap_or_default())
+    }
+
     /// Returns the settings of tokens. Without a public URL, the issuer is this address.
     pub(crate) fn token_settings(&self, address: SocketAddr) -> TokenSettings {
         let scheme = if self.server.tls.is_some() {
@@ -129,6 +141,22 @@ impl Configuration {
 // === impl ServerSettings ===
 
 impl ServerSettings {
+    /// Returns the URL that clients use, as far as it is known before the server listens.
+    pub(crate) fn url(&self) -> String {
+        self.public_url.clone().unwrap_or_else(|| {
+            let scheme = if self.tls.is_some() { "https" } else { "http" };
+            format!("{scheme}://{}", self.address)
+        })
+    }
+
+    /// Returns whether the server listens for programs of its own machine only.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let host = self.address.rsplit_once(':').map_or("", |(host, _)| host);
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let address = host.parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+
     /// Returns the hosts to answer for at the bound address.
     ///
     /// # Errors

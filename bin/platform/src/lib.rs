@@ -12,6 +12,7 @@ mod logs;
 mod observation;
 mod services;
 mod serving;
+mod sign_in;
 mod stack;
 
 use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};

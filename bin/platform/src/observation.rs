@@ -16,7 +16,7 @@ const NAME: &str = "ziggurat-platform";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Paths under which the server is reached.
-const ENDPOINTS: &[&str] = &["/account/v1", "/.well-known", "/health", "/ready"];
+const ENDPOINTS: &[&str] = &["/account/v1", "/oauth", "/.well-known", "/health", "/ready"];
 
 /// Name of the database that replicas share.
 const STATE: &str = "state";

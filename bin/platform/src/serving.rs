@@ -96,17 +96,29 @@ async fn serve_on(
     if configuration.tests.are_hooked {
         warn!("clients can make this server fail: use it for tests only");
     }
-    let tokens = Tokens::new(services.keys.clone(), settings, clock);
+    let mut tokens = Tokens::new(services.keys.clone(), settings, clock);
+    let mut tasks = JoinSet::new();
+    let mut detour = None;
+    if let Some(grants) = services.grants(configuration) {
+        tokens = tokens.with_ended(grants.store.ended(), grants.lifetime());
+        detour = Some(grants.serve(configuration, &services.store, &tokens)?);
+        grants.follow(&configuration.tests.clock, &mut tasks).await;
+    }
+    let served = stack::Served {
+        store: services.store.clone(),
+        tokens,
+        sign_in: services.grants(configuration).map(|it| it.store.clone()),
+        readiness: readiness.clone(),
+    };
     let tower = stack::build(
         configuration,
         address.ip(),
-        readiness.clone(),
-        services.store.clone(),
-        tokens,
+        served,
+        detour,
         cut_off,
         observation,
     )?;
-    let mut tasks = start_tasks(configuration, services, observation, readiness)?;
+    start_tasks(configuration, services, observation, readiness, &mut tasks)?;
     let scheme = if configuration.server.tls.is_some() {
         "https"
     } else {
@@ -125,9 +137,9 @@ fn start_tasks(
     services: &Services,
     observation: &Observation,
     readiness: Readiness,
-) -> anyhow::Result<JoinSet<()>> {
-    let mut tasks = JoinSet::new();
-    observation.serve(&configuration.telemetry, &services.store, &mut tasks)?;
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<()> {
+    observation.serve(&configuration.telemetry, &services.store, tasks)?;
     let store = services.store.clone();
     tasks.spawn(readiness.watch_shared(move || {
         let store = store.clone();
@@ -137,7 +149,7 @@ fn start_tasks(
         services.keys.clone(),
         observation.metrics.clone(),
     ));
-    Ok(tasks)
+    Ok(())
 }
 
 /// Reloads the keys when their file changes.

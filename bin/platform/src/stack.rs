@@ -7,7 +7,7 @@ use axum::{Router, routing::get};
 use http::Request;
 use tower::ServiceBuilder;
 use ziggurat_account_service::{self as platform, ErrorFormat, Options, Store, Tokens};
-use ziggurat_http::{Absent, Edge, Readiness, body_budget, health};
+use ziggurat_http::{Absent, Detour, Edge, Readiness, body_budget, health};
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed},
     body_limit::BodyLimitLayer,
@@ -16,6 +16,7 @@ use ziggurat_layers::{
     shutdown::CutOff,
 };
 use ziggurat_serve::HttpService;
+use ziggurat_sign_in_state::SignInStore;
 use ziggurat_tokens::Identity;
 
 use crate::{
@@ -26,16 +27,24 @@ use crate::{
 /// Paths of probes, allowed for any host and without a token.
 const PROBES: [&str; 2] = ["/health", "/ready"];
 
-/// Builds the layers around the service.
+/// The service behind the layers.
+pub(crate) struct Served {
+    pub(crate) store: Store,
+    pub(crate) tokens: Tokens,
+    /// Grants of people, if they sign in here.
+    pub(crate) sign_in: Option<SignInStore>,
+    pub(crate) readiness: Readiness,
+}
+
+/// Builds the layers around the service. The paths of a sign-in take the detour.
 ///
 /// # Errors
 /// Fails if the path of the description or the name of a host is invalid.
 pub(crate) fn build(
     configuration: &Configuration,
     address: IpAddr,
-    readiness: Readiness,
-    store: Store,
-    tokens: Tokens,
+    behind: Served,
+    detour: Option<Detour>,
     cut_off: CutOff,
     observation: &Observation,
 ) -> anyhow::Result<impl HttpService> {
@@ -69,8 +78,8 @@ pub(crate) fn build(
         records: counted,
         probes: &PROBES,
         rate_limit: server.rate_limit,
+        detour,
         // Clients are programs, so only pages of this machine and of the service itself are allowed.
-        detour: None,
         origins: Some(Origins::loopback().with_own(&hosts)),
         hosts,
         pages: None,
@@ -83,30 +92,25 @@ pub(crate) fn build(
     let routes = ServiceBuilder::new()
         // One body limit for all routes.
         .layer(bodies)
-        .service(routes(configuration, readiness, store, tokens, observation));
+        .service(routes(configuration, behind, observation));
     edge.in_front_of(routes)
         .context("the path of the description")
 }
 
 /// Serves the accounts and the probe, with hooks for tests of clients if they are configured.
-fn routes(
-    configuration: &Configuration,
-    readiness: Readiness,
-    store: Store,
-    tokens: Tokens,
-    observation: &Observation,
-) -> Router {
+fn routes(configuration: &Configuration, behind: Served, observation: &Observation) -> Router {
     let clock = &configuration.tests.clock;
     let mut options = Options::default();
     options.attempts = configuration.attempts;
     options.clock = clock.clone();
+    options.sign_in = behind.sign_in;
     options.document = ziggurat_openapi::PLATFORM;
     options.tracer = observation.tracer.clone();
     let [alive, ready] = PROBES;
     let version = env!("CARGO_PKG_VERSION");
-    let service = platform::service(store, tokens, &options)
+    let service = platform::service(behind.store, behind.tokens, &options)
         .route(alive, get(health("ziggurat-platform", version)))
-        .route(ready, get(readiness));
+        .route(ready, get(behind.readiness));
     #[cfg(feature = "test-support")]
     if configuration.tests.are_hooked {
         return platform::Hooks::new(clock.clone()).on(service);

@@ -140,6 +140,8 @@ mod tests {
             "delete /clients/{id}",
             "get /clients/{id}",
             "patch /clients/{id}",
+            "get /grants",
+            "delete /grants/{id}",
             "get /invites",
             "post /invites",
             "delete /invites/{id}",

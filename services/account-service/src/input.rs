@@ -42,6 +42,7 @@ pub(super) struct AdminCaller(pub(super) Principal);
 
 /// A caller that is a person, not a client.
 pub(super) struct UserCaller {
+    pub(super) tenant: Id,
     pub(super) user: Id,
 }
 
@@ -114,7 +115,7 @@ impl<S: Send + Sync> FromRequestParts<S> for UserCaller {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
         match Caller::from_request_parts(parts, state).await?.0 {
-            Principal::User { user, .. } => Ok(Self { user }),
+            Principal::User { tenant, user } => Ok(Self { tenant, user }),
             Principal::Client { .. } => Err(unauthorized("an api client is not a user")),
         }
     }

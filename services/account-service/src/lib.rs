@@ -37,12 +37,14 @@ mod authentication;
 mod error;
 #[cfg(test)]
 mod fixture;
+mod grants;
 #[cfg(feature = "test-support")]
 mod hooks;
 mod id;
 mod idempotency;
 mod input;
 mod oauth;
+mod people;
 mod record;
 mod reply;
 mod resources;
@@ -59,6 +61,7 @@ mod well_known;
 use axum::{Router, routing::get};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use ziggurat_http::Document;
+use ziggurat_sign_in_state::SignInStore;
 use ziggurat_telemetry::traces::Tracer;
 use ziggurat_tokens::WallClock;
 
@@ -66,8 +69,10 @@ use ziggurat_tokens::WallClock;
 pub use self::hooks::Hooks;
 pub use self::{
     error::AccountError,
+    grants::{Grants, PersonGrant},
     id::{Id, InvalidId},
     oauth::{Attempts, EXCHANGE},
+    people::Members,
     record::{ApiClient, Invite, Membership, Tenant, User},
     reply::ErrorFormat,
     role::Role,
@@ -77,7 +82,7 @@ pub use self::{
     },
     token::{Principal, TokenSettings, Tokens},
     unix_time::UnixTime,
-    well_known::METADATA,
+    well_known::{METADATA, REVOCATIONS},
 };
 
 /// Path of the public OpenAPI document.
@@ -93,6 +98,8 @@ pub struct Options {
     pub clock: WallClock,
     /// The OpenAPI document as JSON.
     pub document: &'static str,
+    /// Grants of people, if they sign in here.
+    pub sign_in: Option<SignInStore>,
     /// Tracer that begins a span for each request.
     pub tracer: Tracer,
 }
@@ -112,8 +119,8 @@ pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
     let (attempts, clock) = (options.attempts, &options.clock);
     let exchange = oauth::routes(store.clone(), tokens.clone(), attempts, clock);
     let document = Document::new("application/json", options.document);
-    let known =
-        resources::routes(&store).merge(described("/account/v1/open-api", document.clone()));
+    let known = resources::routes(&store, options, tokens.issuer())
+        .merge(described("/account/v1/open-api", document.clone()));
     let public = described(DESCRIPTION, document)
         .merge(exchange)
         .merge(well_known::routes(store.clone(), tokens.clone()));

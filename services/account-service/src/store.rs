@@ -7,6 +7,7 @@ mod columns;
 mod counts;
 mod invites;
 mod members;
+mod passwords;
 mod revocations;
 mod tenants;
 mod users;
@@ -20,7 +21,12 @@ use ziggurat_tokens::WallClock;
 
 use crate::UnixTime;
 
-pub(crate) use self::{clients::ClientChange, users::UserChange};
+pub(crate) use self::{
+    clients::ClientChange,
+    invites::{Accepted, Account},
+    passwords::Login,
+    users::UserChange,
+};
 pub use self::{
     clients::{ClientDraft, CreatedClient, Credential},
     counts::AccountCounts,
@@ -35,6 +41,9 @@ const ACCOUNTS: &str = include_str!("store/0001_accounts.sql");
 
 /// Roles of clients.
 const ROLES: &str = include_str!("store/0002_roles.sql");
+
+/// People who sign in.
+const PEOPLE: &str = include_str!("store/0003_people.sql");
 
 /// Name of the file.
 const FILE: &str = "platform.db";
@@ -79,7 +88,7 @@ impl Store {
     /// # Errors
     /// Fails if the folder or file cannot be used, or the file belongs to another program.
     pub async fn open(folder: &Path) -> Result<Self, StoreError> {
-        let tables = Tables::open(folder, FILE, &migrations([ACCOUNTS, ROLES])).await?;
+        let tables = Tables::open(folder, FILE, &migrations([ACCOUNTS, ROLES, PEOPLE])).await?;
         Ok(Self::with(tables))
     }
 
@@ -124,13 +133,13 @@ impl Store {
         self.tables.close().await;
     }
 
-    fn now(&self) -> UnixTime {
+    pub(crate) fn now(&self) -> UnixTime {
         self.clock.now().into()
     }
 }
 
-fn migrations([accounts, roles]: [&'static str; 2]) -> Migrator {
-    migrator(&[("accounts", accounts), ("roles", roles)])
+fn migrations([accounts, roles, people]: [&'static str; 3]) -> Migrator {
+    migrator(&[("accounts", accounts), ("roles", roles), ("people", people)])
 }
 
 fn replicated_migrations() -> Migrator {
@@ -142,6 +151,10 @@ fn replicated_migrations() -> Migrator {
         concat!(
             "SET LOCAL search_path TO ziggurat, pg_catalog;\n",
             include_str!("store/0002_roles.sql")
+        ),
+        concat!(
+            "SET LOCAL search_path TO ziggurat, pg_catalog;\n",
+            include_str!("store/0003_people.sql")
         ),
     ]);
     // Other servers may store their shared state in the same schema.

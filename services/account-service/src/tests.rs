@@ -4,6 +4,7 @@ mod clients;
 mod counts;
 mod exchange;
 mod members;
+mod people;
 mod roles;
 mod trust;
 mod verification;

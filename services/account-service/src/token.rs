@@ -2,9 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use ziggurat_mcp_auth::Keys as _;
-use ziggurat_sign_in_state::KeyFile;
+use ziggurat_sign_in_state::{EndedGrants, KeyFile};
 use ziggurat_tokens::WallClock;
 
 use crate::{AccountError, Credential, Id, UnixTime};
@@ -33,6 +34,14 @@ struct Shared {
     keys: KeyFile,
     settings: TokenSettings,
     clock: WallClock,
+    /// The grants of people that have ended, if people sign in here.
+    ended: Option<EndedList>,
+}
+
+/// Grants that have ended, and the seconds for which their tokens are good.
+struct EndedList {
+    grants: Arc<EndedGrants>,
+    lifetime: i64,
 }
 
 /// The subject of a token.
@@ -69,6 +78,9 @@ struct Claims {
     client_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
+    /// The grant of a person who signed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant_id: Option<String>,
 }
 
 // === impl TokenSettings ===
@@ -100,10 +112,56 @@ impl Tokens {
             keys,
             settings,
             clock,
+            ended: None,
         };
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    /// Accepts the tokens of people who signed in here, until their grant has ended. They have this
+    /// lifetime.
+    #[must_use]
+    pub fn with_ended(self, grants: Arc<EndedGrants>, lifetime: Duration) -> Self {
+        let Shared {
+            keys,
+            settings,
+            clock,
+            ..
+        } = &*self.shared;
+        let lifetime = lifetime.as_secs().try_into().unwrap_or(i64::MAX);
+        let shared = Shared {
+            keys: keys.clone(),
+            settings: settings.clone(),
+            clock: clock.clone(),
+            ended: Some(EndedList { grants, lifetime }),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Lists the grants that have ended while tokens of theirs may be good, each with the end of the
+    /// last one; `None` if people do not sign in here.
+    pub(super) fn revoked_grants(&self) -> Option<Vec<(String, i64)>> {
+        let ended = self.shared.ended.as_ref()?;
+        let now = UnixTime::from(self.shared.clock.now()).seconds();
+        let all = ended.grants.list().into_iter().map(|(grant, at)| {
+            let at = i64::try_from(at).unwrap_or(i64::MAX);
+            let until = at.saturating_add(ended.lifetime);
+            (BASE64_URL_SAFE_NO_PAD.encode(grant), until)
+        });
+        Some(all.filter(|(_, until)| *until > now).collect())
+    }
+
+    /// Returns whether a grant may still be used.
+    fn is_open(&self, grant: &str) -> bool {
+        let Some(ended) = &self.shared.ended else {
+            return false;
+        };
+        let id = BASE64_URL_SAFE_NO_PAD.decode(grant).ok();
+        let id = id.and_then(|id| id.try_into().ok());
+        id.is_some_and(|id| !ended.grants.contains(id))
     }
 
     /// Returns the lifetime of tokens, in seconds.
@@ -184,6 +242,7 @@ impl Tokens {
             tenant: tenant.to_string(),
             client_id: None,
             scope: None,
+            grant_id: None,
         })
     }
 
@@ -202,16 +261,19 @@ impl Tokens {
             return None;
         }
         let (tenant, subject) = (claims.tenant.parse().ok()?, claims.sub.parse().ok()?);
-        Some(match claims.client_id {
-            Some(_) => Principal::Client {
+        let user = Principal::User {
+            tenant,
+            user: subject,
+        };
+        match (claims.grant_id, claims.client_id) {
+            // A token with a grant names a person.
+            (Some(grant), _) => self.is_open(&grant).then_some(user),
+            (None, Some(_)) => Some(Principal::Client {
                 tenant,
                 client: subject,
-            },
-            None => Principal::User {
-                tenant,
-                user: subject,
-            },
-        })
+            }),
+            (None, None) => Some(user),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
 pub(crate) const JWKS: &str = "/.well-known/jwks.json";
 
 /// Path of the list of revoked clients with tokens that have not expired.
-pub(crate) const REVOCATIONS: &str = "/.well-known/revoked-clients.json";
+pub const REVOCATIONS: &str = "/.well-known/revoked-clients.json";
 
 /// Path of the issuer's metadata (RFC 8414).
 pub const METADATA: &str = "/.well-known/oauth-authorization-server";
@@ -55,10 +55,15 @@ async fn revocations(
         let (client, until) = (gone.client.to_string(), gone.ends.seconds());
         json!({"client": client, "until": until})
     });
-    let value = json!({
+    let mut value = json!({
         "issuer": trust.tokens.issuer(),
         "revoked": revoked.collect::<Vec<_>>(),
     });
+    if let Some(grants) = trust.tokens.revoked_grants() {
+        let grants = grants.into_iter();
+        let grants = grants.map(|(grant, until)| json!({"grant": grant, "until": until}));
+        value["revoked_grants"] = grants.collect();
+    }
     Ok(document(&headers, &value))
 }
 

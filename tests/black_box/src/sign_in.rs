@@ -26,6 +26,9 @@ pub struct OAuthClient {
     server: Client,
     /// Its id.
     pub id: String,
+    redirect: &'static str,
+    /// The server that it asks for, if it names one.
+    resource: Option<String>,
 }
 
 /// The tokens of a grant.
@@ -123,6 +126,8 @@ impl OAuthClient {
         Self {
             server: server.clone(),
             id: id.unwrap_or_else(|| panic!("an id in {answer:?}")),
+            redirect: REDIRECT,
+            resource: None,
         }
     }
 
@@ -131,6 +136,8 @@ impl OAuthClient {
         Self {
             server: server.clone(),
             id: id.to_owned(),
+            redirect: REDIRECT,
+            resource: None,
         }
     }
 
@@ -139,15 +146,30 @@ impl OAuthClient {
         Self::of(server, &self.id)
     }
 
+    /// Goes back to another address.
+    pub fn returning_to(self, redirect: &'static str) -> Self {
+        Self { redirect, ..self }
+    }
+
+    /// Asks for tokens for this server.
+    pub fn for_resource(mut self, resource: &str) -> Self {
+        self.resource = Some(resource.to_owned());
+        self
+    }
+
     /// The path of an authorization request for this scope.
     pub fn request(&self, scope: &str) -> String {
-        format!(
+        let mut path = format!(
             "/oauth/authorize?response_type=code&client_id={}&redirect_uri={}&state=st&\
              code_challenge={CHALLENGE}&code_challenge_method=S256&scope={}",
             self.id,
-            encoded(REDIRECT),
+            encoded(self.redirect),
             encoded(scope),
-        )
+        );
+        if let Some(resource) = &self.resource {
+            write!(path, "&resource={}", encoded(resource)).expect("a text takes all");
+        }
+        path
     }
 
     /// Has a person sign in and allow these fields of the page, and returns the tokens.
@@ -174,7 +196,7 @@ impl OAuthClient {
 
     /// Exchanges a code.
     pub fn exchange(&self, code: &str) -> Answer {
-        let redirect = encoded(REDIRECT);
+        let redirect = encoded(self.redirect);
         self.ask(
             "/oauth/token",
             &format!(

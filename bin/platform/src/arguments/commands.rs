@@ -35,6 +35,14 @@ pub(crate) enum Task {
     ListMembers,
     MakeOwner,
     DeleteMember,
+    UpdateMember,
+    ListGrants,
+    RevokeGrant,
+    CreateUser,
+    DisableUser,
+    EnableUser,
+    ResetUser,
+    ResetSecondFactor,
     UserToken,
     RotateKey,
 }
@@ -248,6 +256,58 @@ pub(super) const COMMANDS: &[Command] = &[
         task: Task::DeleteMember,
     },
     Command {
+        usage: "membership update MEMBERSHIP_ID",
+        help: "set the groups and the roles of a member in tokens",
+        flags: &[
+            TENANT,
+            Flag::text("groups", "NAMES", "groups, with commas between them"),
+            Flag::text("roles", "NAMES", "roles, with commas between them"),
+        ],
+        task: Task::UpdateMember,
+    },
+    Command {
+        usage: "grant list",
+        help: "list the programs that members allowed to act for them",
+        flags: &[TENANT],
+        task: Task::ListGrants,
+    },
+    Command {
+        usage: "grant revoke GRANT_ID",
+        help: "end a grant and its tokens",
+        flags: &[TENANT],
+        task: Task::RevokeGrant,
+    },
+    Command {
+        usage: "user create",
+        help: "create a member, and an address to set a password at",
+        flags: &[TENANT, EMAIL, FIRST_NAME, LAST_NAME, OUT],
+        task: Task::CreateUser,
+    },
+    Command {
+        usage: "user disable",
+        help: "end all access of a user, and refuse further sign-ins",
+        flags: &[EMAIL],
+        task: Task::DisableUser,
+    },
+    Command {
+        usage: "user enable",
+        help: "let a disabled user sign in again",
+        flags: &[EMAIL],
+        task: Task::EnableUser,
+    },
+    Command {
+        usage: "user reset",
+        help: "create an address to set a new password at, once and within 24 hours",
+        flags: &[EMAIL, OUT],
+        task: Task::ResetUser,
+    },
+    Command {
+        usage: "user reset-second-factor",
+        help: "remove the second factor of a user who has lost it",
+        flags: &[EMAIL],
+        task: Task::ResetSecondFactor,
+    },
+    Command {
         usage: "user token",
         help: "create an access token of a member, for requests that clients may not send",
         flags: &[
@@ -289,7 +349,13 @@ impl Command {
         match self.task {
             Task::CreateTenant => &["name", "email"],
             Task::CreateClient => &["name"],
-            Task::CreateInvite | Task::UserToken => &["email"],
+            Task::CreateInvite
+            | Task::UserToken
+            | Task::CreateUser
+            | Task::DisableUser
+            | Task::EnableUser
+            | Task::ResetUser
+            | Task::ResetSecondFactor => &["email"],
             _ => &[],
         }
     }

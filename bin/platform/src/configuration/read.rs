@@ -13,7 +13,9 @@ use ziggurat_runtime::{
 };
 use ziggurat_state::StateSettings;
 
-use crate::configuration::{Configuration, ServerSettings, TestSettings, TokenRules};
+use crate::configuration::{
+    Configuration, ServerSettings, SignInSettings, TestSettings, TokenRules,
+};
 
 /// File of the accounts, which shows that a folder is in use.
 const STORE: &str = "platform.db";
@@ -28,9 +30,11 @@ const MAX_LIFETIME: Duration = Duration::from_hours(30 * 24);
 /// Reads all keys.
 pub(super) fn configuration(file: &Section<'_>) -> Configuration {
     let limits = file.section("limits");
+    let server = server(&file.section("server"));
     Configuration {
         log: file.log(),
-        server: server(&file.section("server")),
+        sign_in: SignInSettings::read(&file.section("sign_in"), &server),
+        server,
         data_folder: {
             let key = file.key("data_dir").flag("data-dir");
             Places::of(file.sources(), key.path(), "platform").data_folder(&key, STORE)

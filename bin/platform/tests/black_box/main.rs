@@ -5,6 +5,7 @@ mod doctor;
 mod first;
 mod guards;
 mod serving;
+mod sign_in;
 mod stores;
 mod support;
 mod telemetry;

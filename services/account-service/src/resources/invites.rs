@@ -12,7 +12,7 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use crate::{
-    CreatedInvite, Invite, InviteDraft, Principal, Store,
+    Invite, InviteDraft, Principal, Store,
     input::{AdminCaller, Caller, JsonObject, Target},
     oauth::NO_STORE,
     reply::{Refused, invalid, no_method},
@@ -42,10 +42,21 @@ struct NewlyInvited {
     invite: Invite,
     /// Token that accepts the invitation. It is shown only once.
     token: String,
+    /// Address of the page at which the person joins, where people sign in here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    accept_url: Option<String>,
+}
+
+/// The invitations, and the public address where people sign in here.
+#[derive(Clone, Debug)]
+struct InviteState {
+    store: Store,
+    sign_in: Option<String>,
 }
 
 /// Builds the routes of these endpoints.
-pub(super) fn routes(store: Store) -> Router {
+pub(super) fn routes(store: Store, sign_in: Option<String>) -> Router {
     Router::new()
         .route(
             "/account/v1/invites",
@@ -55,7 +66,7 @@ pub(super) fn routes(store: Store) -> Router {
             "/account/v1/invites/{id}",
             get(show).delete(delete).fallback(async || no_method()),
         )
-        .with_state(store)
+        .with_state(InviteState { store, sign_in })
 }
 
 /// Lists the pending invitations of the tenant
@@ -63,10 +74,10 @@ pub(super) fn routes(store: Store) -> Router {
     (status = 200, description = "The invitations, in the order of creation", body = Vec<Invite>),
 ))]
 async fn list(
-    State(store): State<Store>,
+    State(state): State<InviteState>,
     Caller(caller): Caller,
 ) -> Result<Json<Vec<Invite>>, Refused> {
-    Ok(Json(store.invites(caller.tenant()).await?))
+    Ok(Json(state.store.invites(caller.tenant()).await?))
 }
 
 /// Invites a person
@@ -86,10 +97,11 @@ async fn list(
     ),
 )]
 async fn create(
-    State(store): State<Store>,
+    State(state): State<InviteState>,
     Caller(caller): Caller,
     mut members: JsonObject,
 ) -> Result<Response, Refused> {
+    let store = &state.store;
     let Principal::User { tenant, user } = caller else {
         return Err(invalid("cannot create invites from an api client"));
     };
@@ -98,9 +110,13 @@ async fn create(
         hours: members.integer("expiration")?,
         invited_by: Some(store.user(user).await?.email),
     };
-    let CreatedInvite { invite, token } = store.create_invite(tenant, draft).await?;
-    let token = token.expose_secret().to_owned();
-    Ok((NO_STORE, Json(NewlyInvited { invite, token })).into_response())
+    let created = store.create_invite(tenant, draft).await?;
+    let invited = NewlyInvited {
+        accept_url: state.sign_in.map(|issuer| created.accept_url(&issuer)),
+        token: created.token.expose_secret().to_owned(),
+        invite: created.invite,
+    };
+    Ok((NO_STORE, Json(invited)).into_response())
 }
 
 /// Returns an invitation
@@ -113,11 +129,11 @@ async fn create(
     ),
 )]
 async fn show(
-    State(store): State<Store>,
+    State(state): State<InviteState>,
     Caller(caller): Caller,
     Target(id): Target,
 ) -> Result<Json<Invite>, Refused> {
-    Ok(Json(store.invite(caller.tenant(), id).await?))
+    Ok(Json(state.store.invite(caller.tenant(), id).await?))
 }
 
 /// Withdraws an invitation
@@ -131,10 +147,10 @@ async fn show(
     ),
 )]
 async fn delete(
-    State(store): State<Store>,
+    State(state): State<InviteState>,
     AdminCaller(caller): AdminCaller,
     Target(id): Target,
 ) -> Result<StatusCode, Refused> {
-    store.delete_invite(caller.tenant(), id).await?;
+    state.store.delete_invite(caller.tenant(), id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

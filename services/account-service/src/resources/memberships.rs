@@ -9,7 +9,7 @@ use http::StatusCode;
 use utoipa::OpenApi;
 
 use crate::{
-    Membership, Store,
+    Grants, Membership, Store,
     input::{AdminCaller, Caller, Target},
     reply::{Refused, no_method},
 };
@@ -19,8 +19,15 @@ use crate::{
 #[openapi(paths(list, delete))]
 pub(super) struct Description;
 
+/// The members, and their grants if they sign in here.
+#[derive(Clone, Debug)]
+struct MemberState {
+    store: Store,
+    grants: Option<Grants>,
+}
+
 /// Builds the routes of these endpoints.
-pub(super) fn routes(store: Store) -> Router {
+pub(super) fn routes(store: Store, grants: Option<Grants>) -> Router {
     Router::new()
         .route(
             "/account/v1/memberships",
@@ -30,7 +37,7 @@ pub(super) fn routes(store: Store) -> Router {
             "/account/v1/memberships/{id}",
             routing::delete(delete).fallback(async || no_method()),
         )
-        .with_state(store)
+        .with_state(MemberState { store, grants })
 }
 
 /// Lists the members of the tenant
@@ -39,10 +46,10 @@ pub(super) fn routes(store: Store) -> Router {
         joined", body = Vec<Membership>)),
 )]
 async fn list(
-    State(store): State<Store>,
+    State(members): State<MemberState>,
     Caller(caller): Caller,
 ) -> Result<Json<Vec<Membership>>, Refused> {
-    Ok(Json(store.memberships(caller.tenant()).await?))
+    Ok(Json(members.store.memberships(caller.tenant()).await?))
 }
 
 /// Removes a member
@@ -57,10 +64,14 @@ async fn list(
     ),
 )]
 async fn delete(
-    State(store): State<Store>,
+    State(members): State<MemberState>,
     AdminCaller(caller): AdminCaller,
     Target(id): Target,
 ) -> Result<StatusCode, Refused> {
-    store.delete_membership(caller.tenant(), id).await?;
+    let tenant = caller.tenant();
+    let user = members.store.delete_membership(tenant, id).await?;
+    if let Some(grants) = members.grants {
+        grants.end_all(Some(user), Some(tenant)).await?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }

@@ -37,6 +37,47 @@ pub struct CreatedInvite {
     pub token: SecretString,
 }
 
+// === impl CreatedInvite ===
+
+impl CreatedInvite {
+    /// Returns the address of the page at which the person joins, at this public address.
+    #[must_use]
+    pub fn accept_url(&self, issuer: &str) -> String {
+        let (id, token) = (self.invite.id, self.token.expose_secret());
+        format!("{issuer}/oauth/invite/{id}?token={token}")
+    }
+}
+
+/// A person who has an invitation.
+#[derive(Clone, Debug)]
+pub(crate) struct Invited {
+    pub(crate) email: String,
+    /// The name of the tenant.
+    pub(crate) tenant: String,
+    pub(crate) account: Account,
+}
+
+/// The account of an invited person.
+///
+/// Members of other tenants prove themselves with their password: the token of an invitation is known
+/// to the tenant that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Account {
+    /// The person has no account, or one without a tenant and a password.
+    New,
+    WithPassword,
+    WithoutPassword,
+}
+
+/// Facts about a person who accepts an invitation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Accepted {
+    pub(crate) first_name: Option<String>,
+    pub(crate) last_name: Option<String>,
+    /// The password of a new account.
+    pub(crate) hash: Option<String>,
+}
+
 // === impl Store ===
 
 impl Store {
@@ -132,6 +173,38 @@ impl Store {
         deleted.map(|_| ()).ok_or(AccountError::NotFound("invite"))
     }
 
+    /// Returns the person that an invitation with this token is for.
+    pub(crate) async fn invited(
+        &self,
+        id: Id,
+        token: &str,
+    ) -> Result<Option<Invited>, AccountError> {
+        let row = self
+            .tables
+            .row(
+                "SELECT i.email, t.name, p.user_id, (SELECT count(*) FROM platform_memberships m \
+                 WHERE m.user_id = u.id) FROM platform_invites i \
+                 JOIN platform_tenants t ON t.id = i.tenant_id \
+                 LEFT JOIN platform_users u ON u.email = i.email \
+                 LEFT JOIN platform_passwords p ON p.user_id = u.id \
+                 WHERE i.id = $1 AND i.token_hash = $2 AND i.expires_at > $3",
+                [id.into(), digest(token).into(), self.now().into()],
+            )
+            .await?;
+        let Some(row) = row else { return Ok(None) };
+        let password: Option<String> = row.get(2)?;
+        let memberships: i64 = row.get(3)?;
+        Ok(Some(Invited {
+            email: row.get(0)?,
+            tenant: row.get(1)?,
+            account: match (password, memberships) {
+                (Some(_), _) => Account::WithPassword,
+                (None, 0) => Account::New,
+                (None, _) => Account::WithoutPassword,
+            },
+        }))
+    }
+
     /// Makes the invited person a member.
     ///
     /// # Errors
@@ -142,6 +215,21 @@ impl Store {
         token: &SecretString,
         first_name: Option<String>,
         last_name: Option<String>,
+    ) -> Result<Membership, AccountError> {
+        let accepted = Accepted {
+            first_name,
+            last_name,
+            hash: None,
+        };
+        self.accept(id, token, accepted).await
+    }
+
+    /// Makes the invited person a member, and sets the password of a new account.
+    pub(crate) async fn accept(
+        &self,
+        id: Id,
+        token: &SecretString,
+        accepted: Accepted,
     ) -> Result<Membership, AccountError> {
         let given = TokenHash::of(token.expose_secret());
         let mut session = self.tables.write().await?;
@@ -164,13 +252,22 @@ impl Store {
         let tenant = row.id(0)?;
         let person = Owner {
             email: row.get(1)?,
-            first_name,
-            last_name,
+            first_name: accepted.first_name,
+            last_name: accepted.last_name,
         };
         session
             .rows("DELETE FROM platform_invites WHERE id = $1", [id.into()])
             .await?;
         let member = members::join(&mut session, tenant, &person, false, self.now()).await?;
+        if let Some(hash) = accepted.hash {
+            session
+                .rows(
+                    "INSERT INTO platform_passwords (user_id, hash, set_at) VALUES ($1, $2, $3) \
+                     ON CONFLICT (user_id) DO NOTHING",
+                    [member.user_id.into(), hash.into(), self.now().into()],
+                )
+                .await?;
+        }
         session.commit().await?;
         Ok(member)
     }

@@ -40,15 +40,16 @@ impl Store {
         Ok(members?)
     }
 
-    /// Ends a membership.
+    /// Ends a membership, and returns the user.
     ///
     /// # Errors
     /// Fails if it does not exist, belongs to the owner, or the store fails.
-    pub async fn delete_membership(&self, tenant: Id, id: Id) -> Result<(), AccountError> {
+    pub async fn delete_membership(&self, tenant: Id, id: Id) -> Result<Id, AccountError> {
         let mut session = self.tables.write().await?;
         let row = session
             .row(
-                "SELECT is_owner FROM platform_memberships WHERE tenant_id = $1 AND id = $2",
+                "SELECT is_owner, user_id FROM platform_memberships \
+                 WHERE tenant_id = $1 AND id = $2",
                 [tenant.into(), id.into()],
             )
             .await?;
@@ -58,18 +59,41 @@ impl Store {
                 let message = "the tenant owner cannot be removed".to_owned();
                 Err(AccountError::Invalid(message))
             }
-            Some(_) => {
+            Some(row) => {
                 session
                     .rows(
                         "DELETE FROM platform_memberships WHERE tenant_id = $1 AND id = $2",
                         [tenant.into(), id.into()],
                     )
                     .await?;
-                Ok(())
+                Ok(row.id(1)?)
             }
         };
         session.commit().await?;
         outcome
+    }
+
+    /// Makes a person a member, without an invitation.
+    ///
+    /// # Errors
+    /// Fails if the tenant does not exist, an input is invalid, or the store fails.
+    pub async fn add_member(&self, tenant: Id, person: &Owner) -> Result<Membership, AccountError> {
+        let mut session = self.tables.write().await?;
+        let member = join(&mut session, tenant, person, false, self.now()).await?;
+        session.commit().await?;
+        Ok(member)
+    }
+
+    /// Returns whether a user is the owner of a tenant.
+    pub(crate) async fn has_owner(&self, tenant: Id, user: Id) -> Result<bool, AccountError> {
+        let row = self
+            .tables
+            .row(
+                "SELECT is_owner FROM platform_memberships WHERE tenant_id = $1 AND user_id = $2",
+                [tenant.into(), user.into()],
+            )
+            .await?;
+        Ok(row.map(|row| row.flag(0)).transpose()?.unwrap_or(false))
     }
 
     /// Makes a member the owner of its tenant, and the previous owner a normal member.

@@ -49,7 +49,7 @@ impl Store {
         Ok(row.id(0)?)
     }
 
-    /// Returns whether a user is a member of a tenant.
+    /// Returns whether a user who is not disabled is a member of a tenant.
     ///
     /// # Errors
     /// Fails if the store fails.
@@ -57,7 +57,9 @@ impl Store {
         let mut session = self.tables.read().await?;
         let count = session
             .number(
-                "SELECT count(*) FROM platform_memberships WHERE tenant_id = $1 AND user_id = $2",
+                "SELECT count(*) FROM platform_memberships m \
+                 JOIN platform_users u ON u.id = m.user_id \
+                 WHERE m.tenant_id = $1 AND m.user_id = $2 AND u.is_disabled = 0",
                 [tenant.into(), user.into()],
             )
             .await?;

@@ -122,7 +122,11 @@ impl SignInStore {
         Ok(verdict)
     }
 
-    pub(super) async fn close_grant(
+    /// Ends a grant. Returns whether it was there and had not ended.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
+    pub async fn close_grant(
         &self,
         id: GrantId,
         why: Why,
@@ -137,11 +141,11 @@ impl SignInStore {
         Ok(was_there)
     }
 
-    pub(super) async fn grants_of(
-        &self,
-        person: &str,
-        now: Seconds,
-    ) -> Result<Vec<Grant>, StoreError> {
+    /// Returns the grants of a person that have not ended, the last used first.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    pub async fn grants_of(&self, person: &str, now: Seconds) -> Result<Vec<Grant>, StoreError> {
         let rows = self
             .tables
             .rows(
@@ -246,11 +250,11 @@ impl SignInStore {
         Ok(())
     }
 
-    pub(super) async fn find_grant(
-        &self,
-        id: GrantId,
-        now: Seconds,
-    ) -> Result<Option<Grant>, StoreError> {
+    /// Returns a grant that has not ended.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    pub async fn find_grant(&self, id: GrantId, now: Seconds) -> Result<Option<Grant>, StoreError> {
         let mut reading = self.tables.read().await?;
         let found = live(&mut reading, id, now).await?;
         reading.commit().await?;

@@ -2,6 +2,7 @@
 
 mod directories;
 mod documents;
+mod tenants;
 
 use tempfile::TempDir;
 use tokio::task::JoinSet;

@@ -1,0 +1,282 @@
+//! Users and members of tenants, as the people of a sign-in.
+
+use std::{error::Error, net::IpAddr, sync::Arc, thread, time::Duration};
+
+use secrecy::SecretString;
+use tokio::task::spawn_blocking;
+use tracing::error;
+use ziggurat_layers::rate_limit::{
+    Attempt, FailureWindow, Key, Limited, Outcome, Permit as _, Policy as _, Quota,
+};
+use ziggurat_mcp_auth::{
+    ClientToken, Given, LoginError, People, Person, Ticket, TicketError, TicketHolder, Unavailable,
+};
+use ziggurat_passwords::{LoginLimiter, PasswordError, Passwords};
+use ziggurat_tokens::WallClock;
+
+use crate::{
+    AccountError, Attempts, Id, Store, Tokens,
+    store::{Accepted, Account, Login},
+};
+
+/// Longest wait of a login for the check of its password.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// Limit on logins that wait for a check.
+const WAITING: usize = 128;
+
+/// Wrong passwords of a user after which further ones are refused for a time.
+const BY_USER: &str = "20 per 15 minutes";
+
+/// Text for a person who has an account from before people signed in here.
+const NO_PASSWORD: &str =
+    "Your account has no password yet. Ask the administrator for an address to set it.";
+
+/// Least number of characters of a new password.
+const MIN_LENGTH: usize = 12;
+
+/// The users of a store, who sign in with a mail address and a password. Clones share the limits.
+#[derive(Clone, Debug)]
+pub struct Members {
+    store: Store,
+    tokens: Tokens,
+    passwords: Passwords,
+    limiter: LoginLimiter,
+    by_address: FailureWindow<WallClock>,
+    by_user: FailureWindow<WallClock>,
+}
+
+// === impl Members ===
+
+impl Members {
+    /// Uses the users of a store. The tokens are for its clients.
+    #[must_use]
+    pub fn new(store: Store, tokens: Tokens, attempts: Attempts, clock: &WallClock) -> Self {
+        let window = |quota: Quota| {
+            let window = FailureWindow::new(quota).with_forgiveness();
+            window.with_in_flight_counted().with_clock(clock.clone())
+        };
+        // One core stays free for other requests.
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let checks = cores.saturating_sub(1).clamp(1, 2);
+        Self {
+            store,
+            tokens,
+            passwords: Passwords::default(),
+            limiter: LoginLimiter::new(checks, WAITING, MAX_WAIT),
+            by_address: window(attempts.by_address),
+            by_user: window(by_user()),
+        }
+    }
+
+    /// Checks passwords at this bcrypt cost.
+    #[cfg(test)]
+    pub(crate) fn with_cost(self, cost: u32) -> Self {
+        let passwords = Passwords::with_cost(cost);
+        Self { passwords, ..self }
+    }
+
+    /// Checks a password. It takes the same time for users who do not exist, who are disabled, and
+    /// who have to wait.
+    async fn is_right(
+        &self,
+        found: Option<&Login>,
+        password: SecretString,
+        is_locked: bool,
+    ) -> Result<bool, LoginError> {
+        let known = found.filter(|login| login.hash.is_some());
+        let account = known.map(|login| Arc::from(&*login.email));
+        let slot = self.limiter.enter(account).await;
+        let slot = slot.map_err(|_| LoginError::Unavailable)?;
+        let hash = known.and_then(|login| login.hash.clone());
+        let hash = hash.filter(|_| !is_locked);
+        let passwords = self.passwords.clone();
+        let checked = spawn_blocking(move || {
+            let _slot = slot;
+            passwords.is_right(&password, hash.as_deref())
+        });
+        checked.await.map_err(|_| LoginError::Unavailable)
+    }
+
+    /// Hashes the new password of a user.
+    async fn hash(&self, password: &str, email: &str) -> Result<String, TicketError> {
+        let slot = self.limiter.enter(None).await.map_err(|_| Unavailable)?;
+        let (passwords, password) = (self.passwords.clone(), SecretString::from(password));
+        let email = email.to_owned();
+        let hashed = spawn_blocking(move || {
+            let _slot = slot;
+            let local = email.split('@').next().unwrap_or_default();
+            passwords.hash_new(&password, MIN_LENGTH, &[&email, local])
+        });
+        let hashed = hashed.await.map_err(|_| Unavailable)?;
+        hashed.map_err(|error| match error {
+            PasswordError::Random(_) => Unavailable.into(),
+            error => TicketError::Refused(format!("The {error}.")),
+        })
+    }
+
+    async fn join(
+        &self,
+        (id, token): (&str, &str),
+        given: Given<'_>,
+        address: Option<IpAddr>,
+    ) -> Result<String, TicketError> {
+        let id = id.parse().map_err(|_| TicketError::Gone)?;
+        let invited = told(self.store.invited(id, token).await)?.ok_or(TicketError::Gone)?;
+        let hash = match &invited.account {
+            Account::New => Some(self.hash(given.password, &invited.email).await?),
+            Account::WithPassword => {
+                let known = self.authenticate(&invited.email, given.password, address);
+                known.await.map_err(TicketError::Login)?;
+                None
+            }
+            Account::WithoutPassword => return Err(TicketError::Refused(NO_PASSWORD.to_owned())),
+        };
+        let accepted = Accepted {
+            first_name: Some(given.first_name.to_owned()).filter(|name| !name.is_empty()),
+            last_name: Some(given.last_name.to_owned()).filter(|name| !name.is_empty()),
+            hash,
+        };
+        match self.store.accept(id, &token.into(), accepted).await {
+            Ok(member) => Ok(member.user_id.to_string()),
+            Err(AccountError::NotFound(_)) => Err(TicketError::Gone),
+            Err(AccountError::Invalid(problem)) => {
+                Err(TicketError::Refused(format!("The field {problem}.")))
+            }
+            Err(error) => {
+                log(&error);
+                Err(Unavailable.into())
+            }
+        }
+    }
+
+    async fn new_password(&self, token: &str, password: &str) -> Result<String, TicketError> {
+        let found = told(self.store.reset(token).await)?.ok_or(TicketError::Gone)?;
+        let hash = self.hash(password, &found.email).await?;
+        if !told(self.store.use_reset(token, &hash).await)? {
+            return Err(TicketError::Gone);
+        }
+        Ok(found.user.to_string())
+    }
+}
+
+impl People for Members {
+    async fn authenticate(
+        &self,
+        name: &str,
+        password: &str,
+        address: Option<IpAddr>,
+    ) -> Result<String, LoginError> {
+        let by_address = address.map(|address| admit(&self.by_address, Key::from(address)));
+        let by_address = by_address.transpose().map_err(|limited| {
+            let retry_after = limited.retry_after();
+            LoginError::TooMany { retry_after }
+        })?;
+        let found = self.store.login(name).await;
+        let found = found.map_err(|error| {
+            log(&error);
+            LoginError::Unavailable
+        })?;
+        let user = found.as_ref().map(|login| Key::of(&login.user));
+        let by_user = user.map(|user| admit(&self.by_user, user));
+        let is_locked = by_user.as_ref().is_some_and(Result::is_err);
+        let checked = self.is_right(found.as_ref(), password.into(), is_locked);
+        let checked = checked.await;
+        let outcome = match checked {
+            Ok(true) => Outcome::Succeeded,
+            Ok(false) => Outcome::Failed,
+            Err(_) => Outcome::Neither,
+        };
+        let by_user = by_user.and_then(Result::ok);
+        for attempt in [by_address, by_user].into_iter().flatten() {
+            attempt.settle(outcome);
+        }
+        match found.filter(|_| checked == Ok(true)) {
+            Some(login) => Ok(login.user.to_string()),
+            None => Err(checked.err().unwrap_or(LoginError::Wrong)),
+        }
+    }
+
+    async fn find(&self, id: &str) -> Result<Option<Person>, Unavailable> {
+        let Ok(user) = id.parse::<Id>() else {
+            return Ok(None);
+        };
+        let found = told(self.store.holder(user).await)?;
+        Ok(found.map(|(email, tenants)| Person {
+            email: Some(email.clone()),
+            tenants,
+            ..Person::new(id, email)
+        }))
+    }
+
+    async fn ticket(&self, ticket: &Ticket) -> Result<Option<TicketHolder>, Unavailable> {
+        Ok(match ticket {
+            Ticket::Invite { id, token } => {
+                let Ok(id) = id.parse() else { return Ok(None) };
+                let found = told(self.store.invited(id, token).await)?;
+                found.map(|invited| TicketHolder {
+                    name: invited.email,
+                    tenant: Some(invited.tenant),
+                    has_account: invited.account != Account::New,
+                })
+            }
+            Ticket::Reset { token } => {
+                let found = told(self.store.reset(token).await)?;
+                found.map(|login| TicketHolder {
+                    name: login.email,
+                    ..TicketHolder::default()
+                })
+            }
+        })
+    }
+
+    async fn use_ticket(
+        &self,
+        ticket: &Ticket,
+        given: Given<'_>,
+        address: Option<IpAddr>,
+    ) -> Result<String, TicketError> {
+        match ticket {
+            Ticket::Invite { id, token } => self.join((id, token), given, address).await,
+            Ticket::Reset { token } => self.new_password(token, given.password).await,
+        }
+    }
+
+    async fn client_token(
+        &self,
+        id: &str,
+        secret: &str,
+    ) -> Result<Option<ClientToken>, Unavailable> {
+        let ends = self.tokens.end();
+        let Some(credential) = told(self.store.sign_in(id, secret, ends).await)? else {
+            return Ok(None);
+        };
+        let token = told(self.tokens.for_client(credential, id, ends))?;
+        Ok(Some(ClientToken {
+            token,
+            expires_in: self.tokens.lifetime().try_into().unwrap_or_default(),
+            scope: self.tokens.scope().map(str::to_owned),
+        }))
+    }
+}
+
+fn by_user() -> Quota {
+    BY_USER.parse().expect("a quota")
+}
+
+fn admit(failures: &FailureWindow<WallClock>, key: Key) -> Result<Attempt<WallClock>, Limited> {
+    failures.admit(key, failures.limit())
+}
+
+/// Logs an error of the accounts, which people learn nothing about.
+fn told<T>(outcome: Result<T, AccountError>) -> Result<T, Unavailable> {
+    outcome.map_err(|error| {
+        log(&error);
+        Unavailable
+    })
+}
+
+fn log(error: &AccountError) {
+    let error: &dyn Error = error;
+    error!(error, "the accounts cannot be used");
+}

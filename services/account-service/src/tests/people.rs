@@ -1,0 +1,242 @@
+//! Tests of users who sign in.
+
+use std::{net::IpAddr, time::Duration};
+
+use secrecy::ExposeSecret as _;
+use ziggurat_mcp_auth::{Given, LoginError, People as _, Ticket, TicketError, TicketHolder};
+
+use crate::{Attempts, InviteDraft, Members, Owner, TenantDraft, fixture::TestService};
+
+const PASSWORD: &str = "correct horse battery";
+
+fn members(setup: &TestService) -> Members {
+    let (store, tokens) = (setup.store.clone(), setup.tokens.clone());
+    Members::new(store, tokens, Attempts::default(), &setup.clock).with_cost(4)
+}
+
+fn given(password: &str) -> Given<'_> {
+    Given {
+        first_name: "",
+        last_name: "",
+        password,
+    }
+}
+
+fn address(last: u8) -> IpAddr {
+    [192, 0, 2, last].into()
+}
+
+async fn reset(setup: &TestService, email: &str) -> Ticket {
+    let (_, token) = setup.store.new_reset(email).await.expect("made");
+    let token = token.expose_secret().to_owned();
+    Ticket::Reset { token }
+}
+
+/// Gives the owner of the tenant a password.
+async fn with_password(setup: &TestService) -> Members {
+    let members = members(setup);
+    let ticket = reset(setup, "ann@example.com").await;
+    let used = members.use_ticket(&ticket, given(PASSWORD), None).await;
+    assert_eq!(used, Ok(setup.owner.to_string()));
+    members
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_right_password_of_a_user_who_is_not_disabled_signs_in() {
+    for setup in TestService::all().await {
+        let members = with_password(&setup).await;
+        let login = async |name, password| members.authenticate(name, password, None).await;
+        let owner = setup.owner.to_string();
+        assert_eq!(
+            login(" ANN@example.com ", PASSWORD).await,
+            Ok(owner.clone())
+        );
+        for (name, password) in [
+            ("ann@example.com", "wrong"),
+            ("ann@example.com", ""),
+            ("eve@example.com", PASSWORD),
+            ("ann", PASSWORD),
+            ("a\0@b", PASSWORD),
+        ] {
+            assert_eq!(
+                login(name, password).await,
+                Err(LoginError::Wrong),
+                "{name:?}"
+            );
+        }
+        let person = members.find(&owner).await.expect("asked").expect("found");
+        assert_eq!(person.name, "ann@example.com");
+        assert_eq!(person.tenants[0].id, setup.tenant.to_string());
+        assert_eq!(members.find("7").await, Ok(None));
+
+        let disabled = setup.store.disable_user("ann@example.com", true).await;
+        assert_eq!(disabled.expect("found"), setup.owner);
+        assert_eq!(
+            login("ann@example.com", PASSWORD).await,
+            Err(LoginError::Wrong)
+        );
+        assert_eq!(members.find(&owner).await, Ok(None));
+        let ticket = reset(&setup, "ann@example.com").await;
+        assert_eq!(members.ticket(&ticket).await, Ok(None), "disabled");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_wrong_passwords_lock_a_user_for_a_quarter_of_an_hour() {
+    let setup = TestService::on_a_file().await;
+    let members = with_password(&setup).await;
+    let login = async |password, from| {
+        let from = Some(from);
+        members
+            .authenticate("ann@example.com", password, from)
+            .await
+    };
+    for last in 0..20 {
+        assert_eq!(login("wrong", address(last)).await, Err(LoginError::Wrong));
+    }
+    assert_eq!(
+        login(PASSWORD, address(99)).await,
+        Err(LoginError::Wrong),
+        "locked"
+    );
+    setup.clock.advance(Duration::from_mins(16));
+    assert!(login(PASSWORD, address(99)).await.is_ok(), "open again");
+
+    // An address waits after 30 wrong passwords, whatever the names are.
+    for _ in 0..30 {
+        let failed = members
+            .authenticate("eve@example.com", "wrong", Some(address(7)))
+            .await;
+        assert_eq!(failed, Err(LoginError::Wrong));
+    }
+    let limited = login(PASSWORD, address(7)).await;
+    assert!(
+        matches!(limited, Err(LoginError::TooMany { .. })),
+        "{limited:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_for_a_new_password_holds_once_and_for_a_day() {
+    for setup in TestService::all().await {
+        let members = with_password(&setup).await;
+        let first = reset(&setup, "ann@example.com").await;
+        let second = reset(&setup, "ann@example.com").await;
+        assert_eq!(members.ticket(&first).await, Ok(None), "the last one holds");
+        let holder = TicketHolder {
+            name: "ann@example.com".to_owned(),
+            ..TicketHolder::default()
+        };
+        assert_eq!(members.ticket(&second).await, Ok(Some(holder)));
+        for (password, problem) in [
+            ("short", "The password must have at least 12 characters."),
+            ("", "The password is required."),
+            (
+                "Ann's new words",
+                "The password must not contain the name of the account.",
+            ),
+        ] {
+            let refused = members.use_ticket(&second, given(password), None).await;
+            assert_eq!(refused, Err(TicketError::Refused(problem.to_owned())));
+        }
+        let words = "twelve new words";
+        assert!(
+            members
+                .use_ticket(&second, given(words), None)
+                .await
+                .is_ok()
+        );
+        let again = members.use_ticket(&second, given(PASSWORD), None).await;
+        assert_eq!(again, Err(TicketError::Gone));
+        assert!(
+            members
+                .authenticate("ann@example.com", words, None)
+                .await
+                .is_ok()
+        );
+        let old = members
+            .authenticate("ann@example.com", PASSWORD, None)
+            .await;
+        assert_eq!(old, Err(LoginError::Wrong));
+
+        let late = reset(&setup, "ann@example.com").await;
+        setup.clock.advance(Duration::from_hours(24));
+        assert_eq!(members.ticket(&late).await, Ok(None));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_never_sets_the_password_of_a_member_of_another_tenant() {
+    for setup in TestService::all().await {
+        let owner = Owner {
+            email: "eve@evil.example".to_owned(),
+            ..Owner::default()
+        };
+        let draft = TenantDraft {
+            name: "Evil".to_owned(),
+            ..TenantDraft::default()
+        };
+        let made = setup.store.create_tenant(draft, &owner).await;
+        let (evil, _) = made.expect("created");
+        let draft = InviteDraft {
+            email: "ann@example.com".to_owned(),
+            ..InviteDraft::default()
+        };
+        let invite = setup
+            .store
+            .create_invite(evil.id, draft)
+            .await
+            .expect("made");
+        let ticket = Ticket::Invite {
+            id: invite.invite.id.to_string(),
+            token: invite.token.expose_secret().to_owned(),
+        };
+        let members = members(&setup);
+        let refused = members.use_ticket(&ticket, given(PASSWORD), None).await;
+        assert!(
+            matches!(refused, Err(TicketError::Refused(_))),
+            "{refused:?}"
+        );
+        let members = with_password(&setup).await;
+        let guess = members
+            .use_ticket(&ticket, given("a guess of eve"), None)
+            .await;
+        assert_eq!(guess, Err(TicketError::Login(LoginError::Wrong)));
+        let joined = members.use_ticket(&ticket, given(PASSWORD), None).await;
+        assert_eq!(joined, Ok(setup.owner.to_string()));
+        let person = members.find(&setup.owner.to_string()).await;
+        assert_eq!(person.expect("asked").expect("found").tenants.len(), 2);
+        let wrong = Ticket::Invite {
+            id: invite.invite.id.to_string(),
+            token: "x".to_owned(),
+        };
+        assert_eq!(members.ticket(&wrong).await, Ok(None));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_has_the_groups_and_roles_that_were_set_last() {
+    for setup in TestService::all().await {
+        let members = members(&setup);
+        let own = setup.store.memberships(setup.tenant).await.expect("listed");
+        let set = async |groups: Option<&[&str]>, roles: Option<&[&str]>| {
+            let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            let (groups, roles) = (groups.map(list), roles.map(list));
+            setup
+                .store
+                .set_claims(setup.tenant, own[0].id, groups, roles)
+                .await
+        };
+        set(Some(&["buyers"]), Some(&["reader"]))
+            .await
+            .expect("set");
+        set(Some(&[]), None).await.expect("set");
+        let person = members.find(&setup.owner.to_string()).await;
+        let tenant = person.expect("asked").expect("found").tenants.remove(0);
+        assert_eq!(tenant.groups, Vec::<String>::new());
+        assert_eq!(tenant.roles, ["reader"]);
+        let refused = set(Some(&["x"; 51]), None).await.expect_err("too many");
+        assert_eq!(refused.to_string(), "groups must be at most 50");
+        assert!(set(Some(&[""]), None).await.is_err());
+    }
+}
