@@ -8,7 +8,7 @@ use std::{fmt::Display, io::Write, time::Duration};
 use http::{HeaderMap, HeaderValue, Method, header};
 use ziggurat_account_client::{
     Address, Cache, CacheUse, Call, Incoming, Level, Log, Mask, Options, Sent, Session, Token,
-    Transport, TransportError, exchange,
+    Transport, TransportError, exchange, person::PersonSignIn,
 };
 use ziggurat_runtime::Secret;
 
@@ -138,6 +138,15 @@ impl<'c, 'a> Api<'c, 'a> {
         let notes = &mut *self.context.streams.stderr;
         let token = exchange(&mut self.transport, notes, address, client_id, secret);
         Ok(token.await?)
+    }
+
+    /// Returns the requests of a sign-in at an address, and the stream for notes.
+    pub(crate) fn sign_in<'s>(
+        &'s mut self,
+        address: &'s Address,
+    ) -> (PersonSignIn<'s, 'a, 's>, &'s mut (dyn Write + Send)) {
+        let sign_in = PersonSignIn::new(&mut self.transport, address);
+        (sign_in, &mut *self.context.streams.stderr)
     }
 
     /// Sends a request without a credential, and without retries.

@@ -32,7 +32,6 @@ pub(crate) fn run(
     matches: &Matches,
 ) -> Result<(), Failure> {
     match action {
-        Action::AuthLogout => auth::logout(context),
         Action::AuthStatus => auth::status(context),
         Action::Commands => reference::list(context),
         Action::CompleteWords => completion::words(context, &matches.arguments),
@@ -52,6 +51,7 @@ pub(crate) fn run(
         Action::Version => version::run(context),
         Action::Api => wait_for(api::api(context, matches)),
         Action::AuthLogin => wait_for(auth::login(context, matches)),
+        Action::AuthLogout => wait_for(auth::logout(context)),
         Action::AuthWhoami => wait_for(auth::whoami(context)),
         Action::Doctor => wait_for(installation::run(context, matches)),
         Action::PlatformDoctor => wait_for(doctor::doctor(context, matches)),

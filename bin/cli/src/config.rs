@@ -52,9 +52,14 @@ pub(crate) struct Profile {
     pub(crate) client_secret: Option<Secret>,
     /// Id that binds a cached token to one login.
     pub(crate) login_id: Option<String>,
+    /// `person` if a person signed in: then the secret is a refresh token.
+    pub(crate) auth: Option<String>,
     /// The address for signing in with a browser.
     pub(crate) web_url: Option<String>,
 }
+
+/// Value of `auth` in the profile of a person.
+pub(crate) const PERSON: &str = "person";
 
 /// The profile that always exists.
 pub(crate) const DEFAULT_PROFILE: &str = "default";
@@ -154,6 +159,13 @@ impl Config {
     /// Returns a profile by its name.
     pub(crate) fn profile(&self, name: &str) -> Option<Profile> {
         self.content.profiles.get(name).cloned()
+    }
+
+    /// Reads a profile from the file as it is now, which another command may have changed.
+    pub(crate) fn stored_profile(&self, name: &str) -> Option<Profile> {
+        let text = text_of(&self.path).ok()?;
+        let mut content = read::content(&text).ok()?;
+        content.profiles.remove(name)
     }
 
     /// Returns the names of the profiles, sorted.
@@ -263,7 +275,12 @@ impl Config {
 // === impl Profile ===
 
 impl Profile {
-    fn members(&self) -> [(&'static str, Option<&str>); 5] {
+    /// Returns whether the secret is the refresh token of a person.
+    pub(crate) fn is_person(&self) -> bool {
+        self.auth.as_deref() == Some(PERSON)
+    }
+
+    fn members(&self) -> [(&'static str, Option<&str>); 6] {
         [
             ("api_url", self.api_url.as_deref()),
             ("client_id", self.client_id.as_deref()),
@@ -272,6 +289,7 @@ impl Profile {
                 self.client_secret.as_ref().map(Secret::expose),
             ),
             ("login_id", self.login_id.as_deref()),
+            ("auth", self.auth.as_deref()),
             ("web_url", self.web_url.as_deref()),
         ]
     }

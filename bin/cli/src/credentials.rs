@@ -9,7 +9,7 @@ use ziggurat_account_client::{Address, Credential, Error, Kind};
 use ziggurat_runtime::Secret;
 
 use crate::{
-    config::Profile,
+    config::{Config, Profile},
     context::Context,
     failure::Failure,
     keychain::{self, Keychain, KeychainError},
@@ -35,6 +35,15 @@ pub(crate) struct Credentials {
     keychain: Arc<dyn Keychain>,
     /// The name of the secret in the keychain.
     account: String,
+    /// The place of the refresh token, if a person signed in.
+    person: Option<PersonPlace>,
+}
+
+/// The profile with the refresh token of a person.
+#[derive(Clone, Debug)]
+struct PersonPlace {
+    config: Config,
+    profile: String,
 }
 
 /// The source of a credential.
@@ -84,11 +93,14 @@ impl Credentials {
             }
         }
         let profile = context.config.profile(&context.profile).unwrap_or_default();
-        let Some(client_id) = profile.client_id else {
-            return Err(Missing::Nothing);
-        };
-        Ok(Self {
-            client_id,
+        Self::of_profile(context, profile).ok_or(Missing::Nothing)
+    }
+
+    /// Returns the credential in the current profile, if it has one.
+    pub(crate) fn of_profile(context: &Context<'_>, profile: Profile) -> Option<Self> {
+        let is_person = profile.is_person();
+        Some(Self {
+            client_id: profile.client_id?,
             source: match profile.client_secret {
                 Some(_) => Source::Config,
                 None => Source::Keychain,
@@ -97,13 +109,17 @@ impl Credentials {
             secret: profile.client_secret,
             keychain: Arc::clone(&context.keychain),
             account: keychain::account(&context.profile, context.config.path()),
+            person: is_person.then(|| PersonPlace {
+                config: context.config.clone(),
+                profile: context.profile.clone(),
+            }),
         })
     }
 
     /// Returns the secret, from the keychain if it is there.
     pub(crate) fn secret(&mut self) -> Result<Secret, Missing> {
-        if let Some(secret) = &self.secret {
-            return Ok(secret.clone());
+        if let Some(secret) = self.stored() {
+            return Ok(secret);
         }
         let secret = self.keychain.read(&self.account).map_err(|error| match error {
             KeychainError::NotFound => Missing::Nothing,
@@ -113,7 +129,23 @@ impl Credentials {
                  file instead"
             ))),
         })?;
+        if self.is_person() {
+            return Ok(secret.into());
+        }
         Ok(self.secret.insert(secret.into()).clone())
+    }
+
+    /// Returns the secret in the file. The one of a person may have been replaced by another command.
+    fn stored(&self) -> Option<Secret> {
+        match &self.person {
+            Some(place) => place.config.stored_profile(&place.profile)?.client_secret,
+            None => self.secret.clone(),
+        }
+    }
+
+    /// Returns whether a person signed in.
+    pub(crate) fn is_person(&self) -> bool {
+        self.person.is_some()
     }
 
     /// Returns whether tokens may be cached. Tokens for credentials from variables may not.
@@ -127,6 +159,7 @@ impl Credentials {
             source,
             login_id: None,
             secret: Some(secret),
+            person: None,
             keychain: Arc::clone(&context.keychain),
             account: String::new(),
         }
@@ -140,6 +173,28 @@ impl Credential for Credentials {
 
     fn login_id(&self) -> Option<&str> {
         self.login_id.as_deref()
+    }
+
+    fn is_person(&self) -> bool {
+        Self::is_person(self)
+    }
+
+    fn replace(&mut self, refresh: &Secret) -> Result<(), Error> {
+        let failed = |cause: &dyn fmt::Display| Error::new(Kind::General, cause.to_string());
+        let Some(place) = &self.person else {
+            return Ok(());
+        };
+        if self.source == Source::Keychain {
+            let stored = self.keychain.store(&self.account, refresh.expose());
+            return stored.map_err(|error| failed(&error));
+        }
+        let profile = place.config.stored_profile(&place.profile);
+        let profile = Profile {
+            client_secret: Some(refresh.clone()),
+            ..profile.unwrap_or_default()
+        };
+        let updated = place.config.update_profile(&place.profile, &profile);
+        updated.map_err(|failure| failed(&failure))
     }
 
     fn secret(&mut self) -> Result<Secret, Error> {
@@ -272,6 +327,7 @@ pub(crate) fn without_credentials(profile: Profile) -> Profile {
         client_id: None,
         client_secret: None,
         login_id: None,
+        auth: None,
         ..profile
     }
 }

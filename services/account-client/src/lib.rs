@@ -55,6 +55,7 @@
 mod credential;
 mod error;
 mod http;
+pub mod person;
 mod session;
 mod token;
 

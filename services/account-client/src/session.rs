@@ -20,6 +20,7 @@ use crate::{
         message::{Incoming, Outgoing, Purpose, Sent, TransportError},
         transport::Transport,
     },
+    person::PersonSignIn,
     token::{Token, binding, cache::Cache, exchange::exchange},
 };
 
@@ -261,7 +262,9 @@ impl<C: Credential> Session<C> {
             return Ok(self.hold(transport, token, false));
         }
         let cache = self.cache.clone();
-        let Some(cache) = cache.filter(|_| self.cache_use == CacheUse::Full) else {
+        // Two commands must not use one refresh token, whatever becomes of the access token.
+        let is_locked = self.cache_use == CacheUse::Full || self.credential.is_person();
+        let Some(cache) = cache.filter(|_| is_locked) else {
             let token = self.minted(transport, notes).await?;
             return Ok(self.hold(transport, token, true));
         };
@@ -274,7 +277,9 @@ impl<C: Credential> Session<C> {
         let token = self.minted(transport, notes).await?;
         let fingerprint = binding::of(&self.address, &mut self.credential)?;
         // If it cannot be saved, this command continues.
-        if let Err(error) = cache.save(&token, &fingerprint) {
+        if self.cache_use == CacheUse::Full
+            && let Err(error) = cache.save(&token, &fingerprint)
+        {
             let text = format!("Warning: the token cannot be cached: {error}");
             transport.options().log.remark(notes, &text);
         }
@@ -322,6 +327,15 @@ impl<C: Credential> Session<C> {
             return Err(Error::new(Kind::Auth, "no token is cached"));
         }
         let secret = self.credential.secret()?;
+        if self.credential.is_person() {
+            let mut sign_in = PersonSignIn::new(transport, &self.address);
+            let tokens = sign_in.refreshed(notes, &secret).await?;
+            if let Err(error) = self.credential.replace(&tokens.refresh) {
+                // A failure to write the warning cannot be reported.
+                let _ = writeln!(notes, "Warning: the sign-in cannot be stored: {error}");
+            }
+            return Ok(tokens.token);
+        }
         let client_id = self.credential.client_id();
         exchange(transport, notes, &self.address, client_id, secret.expose()).await
     }

@@ -2,12 +2,15 @@
 
 mod login;
 mod logout;
+mod loopback;
+mod person;
 mod status;
 mod whoami;
 
 pub(super) use self::{
     login::login,
     logout::logout,
+    person::is_signed_in,
     status::{TokenState, look, status, token_state},
     whoami::{is_trial, records, whoami},
 };

@@ -1,15 +1,24 @@
 //! `platform invite`: invites for people to join.
 
 use http::Method;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
 use crate::{
-    commands::record::{self, RecordKind},
+    api::undecodable,
+    commands::{
+        auth,
+        record::{self, RecordKind},
+    },
     context::Context,
+    credentials,
     failure::Failure,
-    output::{self, Column, Show, escape},
+    output::{self, Column, Format, Show, escape, print},
     tree::parser::Matches,
 };
+
+/// Characters that a token of an invite does not have.
+const ODD: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'=');
 
 /// Invites.
 pub(crate) static INVITE: RecordKind = RecordKind {
@@ -46,14 +55,17 @@ struct Acceptance<'a> {
     token: Option<&'a str>,
 }
 
-/// Fails with the reason why an invite cannot be created here, and where it can. Sends no request;
-/// a dry run shows the request of a signed-in person.
+/// Invites a person for a person who signed in. For a client it fails with the reason why an invite
+/// cannot be created here, and where it can, and sends no request; a dry run shows the request.
 pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
+    let draft = Draft {
+        email: matches.value("email"),
+        expiration: matches.value("expiration").and_then(|it| it.parse().ok()),
+    };
+    if auth::is_signed_in(context) {
+        return created(context, &draft).await;
+    }
     if context.dry_run {
-        let draft = Draft {
-            email: matches.value("email"),
-            expiration: matches.value("expiration").and_then(|it| it.parse().ok()),
-        };
         return show(context, "create", "/account/v1/invites", &draft).await;
     }
     let place = match web_url(context) {
@@ -69,10 +81,43 @@ pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Resu
     ))
 }
 
-/// Says why an invite cannot be accepted here, and where it can. Nothing is sent; a dry run shows
-/// the request of a signed-in person.
+/// Creates an invite, and prints the address of the page at which the person joins.
+async fn created(context: &mut Context<'_>, draft: &Draft<'_>) -> Result<(), Failure> {
+    if draft.email.is_none() {
+        return Err(Failure::usage("invite create needs --email"));
+    }
+    let action = "create invite";
+    let path = "/account/v1/invites";
+    let body = Some(output::json(draft).into_bytes());
+    let sent = record::send(context, action, Method::POST, path, body, &[]).await?;
+    let Some(answer) = sent else { return Ok(()) };
+    let Some(invite) = record::decoded(action, &answer)? else {
+        return Err(undecodable(action, "the response is empty"));
+    };
+    let shown = |member| invite.text(member).unwrap_or_default().to_owned();
+    if context.globals.output != Format::Text {
+        return print::structured(context, &invite);
+    }
+    let (id, email) = (escape(&shown("id")), escape(&shown("email")));
+    context.note(format_args!("Invite for {email} created (id: {id})."));
+    context.note("The person joins at this address. It is shown once:");
+    let address = shown("accept_url") + "\n";
+    context.print(address.as_bytes())
+}
+
+/// Prints the address of the page of an invite for a person who signed in. For a client it says why an
+/// invite cannot be accepted here, and where it can; a dry run shows the request.
 pub(super) async fn accept(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
     let id = INVITE.id(matches.argument(0))?;
+    if auth::is_signed_in(context) {
+        let Some(token) = matches.value("token") else {
+            return Err(Failure::usage("invite accept needs --token"));
+        };
+        let address = credentials::address(context, false)?;
+        let token = utf8_percent_encode(token, ODD);
+        let page = address.join(&format!("/oauth/invite/{id}?token={token}"));
+        return context.print(format!("{page}\n").as_bytes());
+    }
     if context.dry_run {
         let acceptance = Acceptance {
             token: matches.value("token"),

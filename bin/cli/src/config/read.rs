@@ -70,6 +70,7 @@ fn profile(name: &str, section: &Value) -> Result<Profile, Problem> {
         client_id: text_of(platform, "client_id", &place)?,
         client_secret: text_of(platform, "client_secret", &place)?.map(Secret::from),
         login_id: text_of(platform, "login_id", &place)?,
+        auth: text_of(platform, "auth", &place)?,
         web_url: text_of(platform, "web_url", &place)?,
     })
 }

@@ -140,9 +140,9 @@ pub(super) const INVITE: Command = Command {
         Command {
             name: "accept",
             summary: "Accept an invite (needs the web UI)",
-            about: "Prints the address where an invite is accepted. This program signs in as an \
-                    application, and only people can join an account. --dry-run prints the request \
-                    that the web UI would send.",
+            about: "Prints the address where an invite is accepted. A client is an application, and \
+                    only people can join an account: after \"auth login --browser\" it is the \
+                    address of the page. --dry-run prints the request that the web UI would send.",
             examples: &[(
                 "Print the address that accepts the invitation",
                 "ziggurat platform invite accept 3e0f9a51-6f4c-4d0e-9a37-58a2c7ad8f10",
@@ -155,9 +155,10 @@ pub(super) const INVITE: Command = Command {
         Command {
             name: "create",
             summary: "Create an invite (needs the web UI)",
-            about: "Prints the address where invites are created. This program signs in as an \
-                    application, and only people can invite. --dry-run prints the request that the \
-                    web UI would send.",
+            about: "Prints the address where invites are created. A client is an application, and \
+                    only people can invite: after \"auth login --browser\" it creates the invite, \
+                    and prints the address of the page where the person joins. --dry-run prints \
+                    the request.",
             examples: &[(
                 "Print the address of the web UI",
                 "ziggurat platform invite create --email ada@example.com",

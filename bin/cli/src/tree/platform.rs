@@ -82,8 +82,13 @@ const AUTH: Command = Command {
             about: "Exchanges the id and the secret for a token and, when that works, keeps the \
                     secret in the keychain of the system and the rest in the profile. What is not \
                     given with flags is asked for. Where there is no keychain, the secret goes to \
-                    the configuration file, with a warning.",
+                    the configuration file, with a warning. With --browser or --device a person \
+                    signs in instead of a client, where the platform offers it.",
             examples: &[
+                (
+                    "Sign in as a person",
+                    "ziggurat platform auth login --browser",
+                ),
                 (
                     "Enter the client id and secret at a prompt",
                     "ziggurat platform auth login",
@@ -93,10 +98,20 @@ const AUTH: Command = Command {
                     "ziggurat platform auth login --client-id ID --client-secret-file secret.txt",
                 ),
             ],
-            flags: &[Flag::switch(
-                "insecure-storage",
-                "store the secret in the configuration file instead of the keychain",
-            )],
+            flags: &[
+                Flag::switch(
+                    "browser",
+                    "sign in as a person, with a browser of this machine",
+                ),
+                Flag::switch(
+                    "device",
+                    "sign in as a person, with a code that is typed in a browser of another machine",
+                ),
+                Flag::switch(
+                    "insecure-storage",
+                    "store the secret in the configuration file instead of the keychain",
+                ),
+            ],
             action: Some(Action::AuthLogin),
             output: Output::Record("profile api_url credential_id storage expires_at"),
             ..BLANK
@@ -105,8 +120,8 @@ const AUTH: Command = Command {
             name: "logout",
             summary: "Delete the stored credential and the token",
             about: "Deletes the cached token and the stored credential of the profile, and keeps \
-                    the address of the platform. The API client itself is not deleted; use \
-                    \"client delete\" for that.",
+                    the address of the platform. The sign-in of a person ends at the platform, \
+                    too. The API client itself is not deleted; use \"client delete\" for that.",
             examples: &[(
                 "Delete the credential of one profile",
                 "ziggurat platform auth logout --profile staging",
@@ -125,7 +140,7 @@ const AUTH: Command = Command {
             )],
             action: Some(Action::AuthStatus),
             output: Output::Record(
-                "authenticated source problem credential_id api_url storage token_valid \
+                "authenticated source problem auth credential_id api_url storage token_valid \
                  token_bound expires_at",
             ),
             ..BLANK
@@ -134,15 +149,16 @@ const AUTH: Command = Command {
             name: "whoami",
             summary: "Show the identity of the credential",
             about: "Requests the clients and tenants of the credential from the platform, and \
-                    shows the client it belongs to.",
+                    shows the client it belongs to. For a person who signed in it shows the \
+                    person.",
             examples: &[(
                 "Print the name of the tenant",
                 "ziggurat platform auth whoami --jq .tenant_name",
             )],
             action: Some(Action::AuthWhoami),
             output: Output::Record(
-                "credential_id client_name client_record_id client_description tenant_name \
-                 tenant_id plan plan_trial tenant_count api_url",
+                "credential_id client_name client_record_id client_description user_email \
+                 user_name user_id tenant_name tenant_id plan plan_trial tenant_count api_url",
             ),
             ..BLANK
         },

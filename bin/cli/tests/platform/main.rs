@@ -2,4 +2,5 @@
 
 mod account;
 mod people;
+mod person;
 mod support;

@@ -41,11 +41,22 @@ impl Platform {
     ///
     /// Its folder stays until the next run of the test, because the running service needs it.
     pub(crate) fn of(test: &str) -> Self {
+        Self::configured(test, "")
+    }
+
+    /// Starts the service of a test, at which people sign in.
+    pub(crate) fn with_people(test: &str) -> Self {
+        let yaml = "sign_in: {enabled: true, resources: [{uri: 'https://tools.example/mcp'}]}";
+        Self::configured(test, yaml)
+    }
+
+    fn configured(test: &str, yaml: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
         if folder.exists() {
             fs::remove_dir_all(&folder).expect("the one of the last time");
         }
         fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("platform.yaml"), yaml).expect("written");
         let made = administer(&folder, &["init"]);
         let (tell, told) = mpsc::channel();
         let words = words(&folder, &["-addr", "127.0.0.1:0"]);
@@ -60,6 +71,11 @@ impl Platform {
             folder,
             made,
         }
+    }
+
+    /// Returns the address of the service.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     /// Returns a member of the data that the first start created.
@@ -121,6 +137,7 @@ fn administer(folder: &Path, what: &[&str]) -> Value {
 fn words(folder: &Path, what: &[&str]) -> Vec<OsString> {
     let mut words: Vec<OsString> = what.iter().map(Into::into).collect();
     words.extend(["-data-dir".into(), folder.join("data").into()]);
+    words.extend(["-config".into(), folder.join("platform.yaml").into()]);
     words
 }
 
@@ -140,14 +157,20 @@ impl Machine {
         self.home.path()
     }
 
+    /// Returns the command of a command line, split at spaces.
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat"));
+        command.args(line.split_whitespace()).env_clear();
+        command.env("HOME", self.home.path());
+        command.env("ZIGGURAT_NO_KEYCHAIN", "1");
+        let variables = self.variables.iter().map(|(name, value)| (name, value));
+        command.envs(variables);
+        command
+    }
+
     /// Runs a command line, split at spaces.
     pub(crate) fn run(&self, line: &str) -> Done {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat"));
-        let command = command.args(line.split_whitespace()).env_clear();
-        let command = command.env("HOME", self.home.path());
-        let command = command.env("ZIGGURAT_NO_KEYCHAIN", "1");
-        let variables = self.variables.iter().map(|(name, value)| (name, value));
-        let output = output(command.envs(variables));
+        let output = output(&mut self.command(line));
         Done {
             exit: output.status.code().expect("it ended by itself"),
             stdout: String::from_utf8(output.stdout).expect("UTF-8"),

@@ -74,7 +74,7 @@ pub async fn exchange(
     Ok(token)
 }
 
-fn warn_of_plain_http(notes: &mut dyn Write, address: &Address) {
+pub(crate) fn warn_of_plain_http(notes: &mut dyn Write, address: &Address) {
     if address.is_unencrypted() {
         // A failure to write the warning cannot be reported.
         let _ = writeln!(
@@ -161,7 +161,7 @@ fn token(
 }
 
 /// Returns the error for an exchange without a response.
-fn unanswered(error: &TransportError, address: &Address, mask: &Mask) -> Error {
+pub(crate) fn unanswered(error: &TransportError, address: &Address, mask: &Mask) -> Error {
     let cause = mask.text(&error.to_string());
     failed(
         error.kind(),
@@ -170,7 +170,7 @@ fn unanswered(error: &TransportError, address: &Address, mask: &Mask) -> Error {
 }
 
 /// Returns the error for a rejected exchange. Only this is the fault of the credential.
-fn refusal(answer: &Incoming, refused: &Error, mask: &Mask) -> Error {
+pub(crate) fn refusal(answer: &Incoming, refused: &Error, mask: &Mask) -> Error {
     let kind = match answer.status.as_u16() {
         400 | 401 => Kind::Auth,
         404 if classify::is_of_a_router(answer) => Kind::General,

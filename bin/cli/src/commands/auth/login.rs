@@ -6,8 +6,8 @@ use ziggurat_runtime::Secret;
 
 use crate::{
     api::Api,
-    commands::auth::{HIDDEN_BY_VARIABLES, status::shown},
-    config::Profile,
+    commands::auth::{HIDDEN_BY_VARIABLES, person, status::shown},
+    config::{PERSON, Profile},
     context::Context,
     credentials,
     failure::Failure,
@@ -35,11 +35,14 @@ enum SecretPlace {
 }
 
 /// A credential that the platform accepted.
-struct Accepted<'a> {
-    address: &'a Address,
-    client_id: &'a str,
-    secret: &'a Secret,
-    login_id: &'a str,
+pub(super) struct Accepted<'a> {
+    pub(super) address: &'a Address,
+    pub(super) client_id: &'a str,
+    /// The secret of a client, or the refresh token of a person.
+    pub(super) secret: &'a Secret,
+    /// Set for a person.
+    pub(super) is_person: bool,
+    pub(super) token: &'a Token,
 }
 
 /// Exchanges the credential for a token and, if that works, stores both.
@@ -47,6 +50,9 @@ pub(in crate::commands) async fn login(
     context: &mut Context<'_>,
     matches: &Matches,
 ) -> Result<(), Failure> {
+    if let Some(way) = person::way(context, matches)? {
+        return person::login(context, matches, way).await;
+    }
     let pair = credentials::flag_pair(context)?;
     let address = credentials::address(context, false)?;
     let (client_id, secret) = match pair {
@@ -55,33 +61,44 @@ pub(in crate::commands) async fn login(
     };
     let mut api = Api::new(context);
     let token = api.exchange(&address, &client_id, secret.expose()).await?;
-    let login_id = binding::new_login_id()
-        .map_err(|error| Failure::general(format!("create a login id: {error}")))?;
     let accepted = Accepted {
         address: &address,
         client_id: &client_id,
         secret: &secret,
-        login_id: &login_id,
+        is_person: false,
+        token: &token,
     };
-    let storage = keep(context, &accepted, matches.is_on("insecure-storage"))?;
-    let fingerprint = binding::of_login(&address, &client_id, &login_id);
+    store(context, matches, &accepted)
+}
+
+/// Stores a credential with its first token, and reports it.
+pub(super) fn store(
+    context: &mut Context<'_>,
+    matches: &Matches,
+    accepted: &Accepted<'_>,
+) -> Result<(), Failure> {
+    let login_id = binding::new_login_id()
+        .map_err(|error| Failure::general(format!("create a login id: {error}")))?;
+    let insecure = matches.is_on("insecure-storage");
+    let storage = keep(context, accepted, &login_id, insecure)?;
+    let fingerprint = binding::of_login(accepted.address, accepted.client_id, &login_id);
     let cache = Cache::of(&context.config.cache_folder(), &context.profile);
-    if let Err(error) = cache.save(&token, &fingerprint)
+    if let Err(error) = cache.save(accepted.token, &fingerprint)
         && (context.globals.verbose || context.globals.debug)
     {
         context.note(format_args!("Warning: the token cannot be cached: {error}"));
     }
-    note_storage(context, &token, &storage);
+    note_storage(context, accepted, &storage);
     let profile = context.profile.clone();
     let report = LoginReport {
         profile: &profile,
-        api_url: address.as_str(),
-        credential_id: &client_id,
+        api_url: accepted.address.as_str(),
+        credential_id: accepted.client_id,
         storage: match storage {
             SecretPlace::Keychain => "keychain",
             SecretPlace::File(_) => "file",
         },
-        expires_at: shown(token.expires_at),
+        expires_at: shown(accepted.token.expires_at),
     };
     print::outcome(context, &report)
 }
@@ -90,6 +107,7 @@ pub(in crate::commands) async fn login(
 fn keep(
     context: &Context<'_>,
     accepted: &Accepted<'_>,
+    login_id: &str,
     insecure: bool,
 ) -> Result<SecretPlace, Failure> {
     let account = keychain::account(&context.profile, context.config.path());
@@ -106,7 +124,8 @@ fn keep(
         api_url: Some(accepted.address.as_str().to_owned()),
         client_id: Some(accepted.client_id.to_owned()),
         client_secret: is_in_file.then(|| accepted.secret.clone()),
-        login_id: Some(accepted.login_id.to_owned()),
+        login_id: Some(login_id.to_owned()),
+        auth: accepted.is_person.then(|| PERSON.to_owned()),
         ..context.config.profile(&context.profile).unwrap_or_default()
     };
     if let Err(failure) = context.config.update_profile(&context.profile, &profile) {
@@ -124,20 +143,29 @@ fn keep(
     Ok(storage)
 }
 
-fn note_storage(context: &mut Context<'_>, token: &Token, storage: &SecretPlace) {
+fn note_storage(context: &mut Context<'_>, accepted: &Accepted<'_>, storage: &SecretPlace) {
     let path = context.config.path().display().to_string();
-    let expires = shown(token.expires_at);
+    let expires = shown(accepted.token.expires_at);
+    let (secret, rest) = if accepted.is_person {
+        (
+            "refresh token",
+            "Refresh token saved to the OS keychain; API URL",
+        )
+    } else {
+        (
+            "client secret",
+            "Client secret saved to the OS keychain; client ID and API URL",
+        )
+    };
     let streams = &mut *context.streams;
     streams.note(format_args!("Authenticated. Token expires {expires}."));
     match storage {
-        SecretPlace::Keychain => streams.note(format_args!(
-            "Client secret saved to the OS keychain; client ID and API URL saved to {path}"
-        )),
+        SecretPlace::Keychain => streams.note(format_args!("{rest} saved to {path}")),
         SecretPlace::File(cause) => {
             if let Some(cause) = cause {
                 streams.note(format_args!(
-                    "Warning: the OS keychain could not be used ({}), so the client secret is \
-                     stored in plain text.",
+                    "Warning: the OS keychain could not be used ({}), so the {secret} is stored \
+                     in plain text.",
                     escape(cause)
                 ));
             }

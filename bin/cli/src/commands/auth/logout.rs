@@ -2,11 +2,17 @@
 
 use ziggurat_account_client::Cache;
 
-use crate::{commands::auth::HIDDEN_BY_VARIABLES, context::Context, credentials, failure::Failure};
+use crate::{
+    commands::auth::{HIDDEN_BY_VARIABLES, person},
+    context::Context,
+    credentials,
+    failure::Failure,
+};
 
-/// Removes the token, the secret and the id; the address stays. No request is sent, because the
-/// server has no endpoint that revokes a token.
-pub(in crate::commands) fn logout(context: &mut Context<'_>) -> Result<(), Failure> {
+/// Removes the token, the secret and the id; the address stays. A person is signed out at the server
+/// first, as far as it answers. The tokens of a client cannot be revoked.
+pub(in crate::commands) async fn logout(context: &mut Context<'_>) -> Result<(), Failure> {
+    person::revoke(context).await;
     let cleared = Cache::of(&context.config.cache_folder(), &context.profile).clear();
     if let Some(profile) = context.config.profile(&context.profile) {
         // A secret in the file was never in the keychain.

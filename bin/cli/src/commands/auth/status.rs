@@ -5,6 +5,7 @@ use serde::Serialize;
 use ziggurat_account_client::{Address, Cache, binding};
 
 use crate::{
+    config::PERSON,
     context::Context,
     credentials::{self, Credentials, Missing, Source},
     failure::Failure,
@@ -29,6 +30,9 @@ struct Status {
     source: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+    /// `person` if a person signed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    auth: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     credential_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,6 +57,7 @@ pub(in crate::commands) fn status(context: &mut Context<'_>) -> Result<(), Failu
         authenticated: true,
         source: Some(credentials.source.name()),
         problem: None,
+        auth: credentials.is_person().then_some(PERSON),
         credential_id: Some(credentials.client_id.clone()),
         api_url: Some(address.as_str().to_owned()),
         storage: Some(storage(credentials.source)),
@@ -141,6 +146,7 @@ fn lines(status: &Status, source: Source) -> View {
                 "Credential ID",
                 shown(status.credential_id.as_deref()),
             ),
+            ("auth", "Signed in as", shown(status.auth)),
             ("source", "Auth source", shown(status.source)),
             ("api_url", "API URL", shown(status.api_url.as_deref())),
             ("storage", "Storage", shown(storage)),

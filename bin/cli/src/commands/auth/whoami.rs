@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{
     api::{Api, undecodable},
-    commands::record::named,
+    commands::{auth::person, record::named},
     context::Context,
     failure::Failure,
     output::{Node, View, print},
@@ -36,6 +36,9 @@ struct WhoamiReport {
 
 /// Finds the client of this credential, and its tenant.
 pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(), Failure> {
+    if person::is_signed_in(context) {
+        return person::whoami(context).await;
+    }
     let mut api = Api::new(context);
     let clients = records(&mut api, "list clients", "/account/v1/clients").await?;
     let tenants = records(&mut api, "list tenants", "/account/v1/tenants").await?;
