@@ -35,9 +35,7 @@ impl SignInSettings {
             }
             _ => None,
         };
-        let no_resource = resources
-            .is_empty()
-            .then_some("sign_in.resources is empty");
+        let no_resource = resources.is_empty().then_some("sign_in.resources is empty");
         for problem in [problem, no_resource].into_iter().flatten() {
             file.complain(problem);
         }

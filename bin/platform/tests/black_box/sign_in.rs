@@ -262,7 +262,7 @@ fn the_accounts_take_tokens_of_people_from_the_command_line_only() {
     let refused = client.get(&app.request("mcp"));
     assert!(refused.head.contains("error=invalid_target"), "{refused:?}");
 
-    let line = OAuthClient::of(&client, "ziggurat-cli").at("http://127.0.0.1/callback");
+    let line = OAuthClient::of(&client, "ziggurat-cli").returning_to("http://127.0.0.1/callback");
     let line = line.for_resource(issuer);
     let browser = Browser::new(&client);
     let page = browser.sign_in(&line.request("mcp"), "ann@shop.example", PASSWORD);

@@ -142,11 +142,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             generation: 0,
             rotated_at: read.now,
         };
-        let kept = self.store.assert_grant(grant, used(entry, &found)).await?;
-        let grant = kept.ok_or(Refused::Check("jti"))?;
-        for kind in [EventKind::AssertionOk, EventKind::TokenIssued] {
-            self.record(read, Event::new(kind).with_grant(&grant));
-        }
+        let grant = self.kept(read, grant, used(entry, &found)).await?;
         let entitled = profile.entitle(person).within(grant.tenant.as_deref());
         let access = Access {
             grant: &grant,
@@ -156,6 +152,16 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             longest: entry.access_lifetime,
         };
         self.signed(&access).map_err(|_| Refused::Unavailable)
+    }
+
+    /// Keeps the grant of an assertion, which counts once.
+    async fn kept(&self, read: &Read, grant: Grant, used: Consent) -> Result<Grant, Refused> {
+        let kept = self.store.assert_grant(grant, used).await?;
+        let grant = kept.ok_or(Refused::Check("jti"))?;
+        for kind in [EventKind::AssertionOk, EventKind::TokenIssued] {
+            self.record(read, Event::new(kind).with_grant(&grant));
+        }
+        Ok(grant)
     }
 
     /// Returns the claims of an assertion that a key of the provider has signed.
