@@ -1,7 +1,6 @@
 // The pages of the browser sign-in.
 import assert from 'node:assert/strict'
 import { createHash, createHmac, randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { assertAccessible, signInBase as base, password, visit, withBrowser } from './browser.mjs'
 import { THEMES } from './pictures.mjs'
@@ -114,13 +113,11 @@ test('each page fits into each width and is accessible in both themes', () =>
     walk(page, async (name) => {
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 900 })
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth)
-        assert.equal(wide, width, `${name} at ${width}`)
-        for (const colorScheme of THEMES) {
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, `${name} at ${width}`)
+        // Only colours differ between the themes.
+        for (const colorScheme of width === WIDTHS[0] ? THEMES : ['light']) {
           await page.emulateMedia({ colorScheme })
           await assertAccessible(page, `${name} at ${width} in ${colorScheme}`)
-          const folder = process.env.CONSOLE_SIGN_IN_PICTURES
-          if (folder) await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true })
         }
       }
     }),
