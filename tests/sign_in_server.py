@@ -15,7 +15,7 @@ PERSON = {"name": "ann", "password": "correct horse battery"}
 
 
 @contextmanager
-def sign_in_server(program, place, folder, oauth=None, **more):
+def sign_in_server(program, place, folder, oauth=None):
     """Starts the program with one writable database, and a person with an account.
 
     Returns its public address.
@@ -34,7 +34,7 @@ def sign_in_server(program, place, folder, oauth=None, **more):
     http = {"enabled": True, "address": "127.0.0.1:0", "auth": auth}
     file = folder / "tools.yaml"
     # JSON is YAML.
-    file.write_text(json.dumps({"databases": [shop], "http": http, "data_dir": str(folder), **more}))
+    file.write_text(json.dumps({"databases": [shop], "http": http, "data_dir": str(folder)}))
     file.chmod(0o600)
     environment = {"HOME": str(folder)}
     command = [program, "-config", file]

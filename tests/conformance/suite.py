@@ -1,4 +1,4 @@
-"""Starts the servers, and runs the suite against them: as MCP servers, and as authorization server."""
+"""Starts the servers, and runs the suite against them, and against the sign-in of the program."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def examine(name, url, revision, folder):
 
 
 def examine_authorization(folder):
-    """Runs the scenarios for an authorization server; returns whether all succeed without a warning.
+    """Runs the scenarios for an authorization server; returns whether all succeed.
 
     The suite prints the address at which a person signs in, and waits for the browser to come back.
     """

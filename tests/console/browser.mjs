@@ -71,7 +71,7 @@ function watch(page, seen) {
   })
   page.on('request', (request) => {
     const url = request.url()
-    if (![base, signInBase, rag.base, rag.closed].some((own) => url.startsWith(`${own}/`)) && !url.startsWith('data:') && !url.startsWith('blob:')) seen.push(`request: ${url}`)
+    if (![base, signInBase, rag.base, rag.closed].some((own) => url.startsWith(`${own}/`)) && url.startsWith('http')) seen.push(`request: ${url}`)
   })
 }
 

@@ -14,14 +14,15 @@ const redirect = `${base}/callback`
 
 /** Registers a client, and returns the address that it opens. */
 async function request(name, more = {}) {
+  const { redirect_uri = redirect } = more
   const registered = await fetch(`${base}/oauth/register`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ client_name: name, redirect_uris: [redirect] }),
+    body: JSON.stringify({ client_name: name, redirect_uris: [redirect_uri] }),
   })
   const { client_id } = await registered.json()
   const challenge = createHash('sha256').update(randomBytes(32)).digest('base64url')
-  const query = { response_type: 'code', client_id, redirect_uri: redirect, state: 'it', code_challenge: challenge, code_challenge_method: 'S256', ...more }
+  const query = { response_type: 'code', client_id, redirect_uri, state: 'it', code_challenge: challenge, code_challenge_method: 'S256', ...more }
   return `${base}/oauth/authorize?${new URLSearchParams(query)}`
 }
 
@@ -205,4 +206,27 @@ test('a click on Allow counts only after 700 ms', () =>
     assert.equal(await allow.isVisible(), true)
     const allowed = await returned(page, () => page.mouse.click(x + width / 2, y + height / 2))
     assert.ok(allowed.code)
+  }))
+
+test('a client that opens a pop-up hears from it', () =>
+  visit({}, async (page, context) => {
+    // The page of the client.
+    await page.goto(redirect)
+    const opened = context.waitForEvent('page', (it) => it !== page)
+    await page.evaluate((address) => void window.open(address, '', 'popup'), await request('Pop-up'))
+    const popUp = await opened
+    await logIn(popUp, 'alice')
+    await returned(popUp, () => popUp.getByRole('button', { name: 'Allow' }).click())
+    assert.equal(await popUp.evaluate(() => window.opener !== null), true)
+  }))
+
+test('a person without the program of a scheme has a link to it', () =>
+  visit({}, async (page) => {
+    const redirect_uri = 'cursor://anysphere.cursor-mcp/oauth/callback'
+    await page.goto(await request('Editor', { redirect_uri }))
+    await logIn(page, 'alice')
+    const tried = page.waitForEvent('requestfailed', (asked) => asked.url().startsWith(redirect_uri))
+    await page.getByRole('button', { name: 'Allow' }).click()
+    const goal = (await tried).url()
+    assert.equal(await page.getByRole('link', { name: 'Continue to Editor' }).getAttribute('href'), goal)
   }))

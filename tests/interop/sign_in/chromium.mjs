@@ -1,8 +1,8 @@
-// A person with a browser: goes to the addresses that clients open, signs in, and allows the client.
+// A person with a browser: goes to the addresses that clients open, signs in, and allows each client.
 //
-// Prints its own address. `POST /` has an address to go to; the answer comes before the page does, as
-// with the command that opens a browser. `GET /` returns how often it was opened for each client, and
-// its problems.
+// Prints its own address. `POST /` has an address to go to; the answer comes before the page does, like
+// the end of a command that opens a browser. `GET /` returns how often each client opened it, and the
+// problems.
 
 import { createServer } from "node:http";
 import { once } from "node:events";
@@ -28,7 +28,9 @@ async function visit(address) {
   const context = await browser.newContext();
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
-  page.on("console", (message) => /Content.Security.Policy/i.test(message.text()) && problems.push(message.text()));
+  page.on("console", (message) => {
+    if (/Content.Security.Policy/i.test(message.text())) problems.push(message.text());
+  });
   try {
     const { searchParams } = new URL(address);
     await page.goto(address);
@@ -47,12 +49,13 @@ async function visit(address) {
   }
 }
 
-// Waits until the client has answered at its address. One of them listens there only after the command
-// that opens the browser has ended; a person would load the page again.
+// Waits until the client has answered at its address. One client listens there only after the command
+// that opens the browser has ended: then a person loads the page again.
 async function arrival(page, redirect) {
   const isThere = (request) => request.url().startsWith(redirect);
   const failed = page.waitForEvent("requestfailed", isThere).then((request) => request.url());
-  const answer = page.waitForEvent("response", (response) => isThere(response.request())).then(() => undefined);
+  const isAnswer = (response) => isThere(response.request());
+  const answer = page.waitForEvent("response", isAnswer).then(() => undefined);
   failed.catch(() => undefined);
   answer.catch(() => undefined);
   const again = await Promise.race([failed, answer]);

@@ -1,4 +1,4 @@
-"""mcp-remote, which hosts start that cannot sign in: once with a browser, then with a dead token."""
+"""mcp-remote, for hosts that cannot sign in: once with a browser, then with a dead token."""
 
 import asyncio
 import json

@@ -1,7 +1,7 @@
 """The requests of hosted clients and editors, as each of them sends them.
 
-A server that fetches nothing serves the clients with documents, from its copies. A server with default
-settings serves the clients that register.
+A server that fetches nothing serves the clients with documents, from its copies. A server that
+fetches serves the clients that register.
 """
 
 import base64
@@ -331,6 +331,8 @@ def from_a_page(address):
         assert allowed == "Authorization, Content-Type, MCP-Protocol-Version", answer
         assert answer.headers["Access-Control-Allow-Origin"] == "*", answer
         assert answer.headers["Access-Control-Allow-Credentials"] is None, answer
+    refused = machine.send(f"{address}/oauth/token", b"grant_type=none", asked)
+    assert refused.status == 400 and refused.headers["Access-Control-Allow-Origin"] == "*", refused
     for path in ["oauth-protected-resource/mcp", "oauth-authorization-server", "jwks.json"]:
         answer = machine.send(f"{address}/.well-known/{path}", headers=asked)
         assert answer.status == 200 and answer.headers["Access-Control-Allow-Origin"] == "*", answer

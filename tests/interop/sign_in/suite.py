@@ -115,7 +115,8 @@ def main():
         if seen != {"opened": expected, "problems": []} or not all(outcomes):
             for log in folder.glob("*.log"):
                 print(f"--- {log.name}\n{log.read_text()}")
-            sys.exit(f"{outcomes.count(False)} of {len(outcomes)} failed; {json.dumps(seen, indent=1)}")
+            failed = f"{outcomes.count(False)} of {len(outcomes)} failed"
+            sys.exit(f"{failed}; the browser: {json.dumps(seen, indent=1)}")
         print(f"all {len(runs)} clients signed in and refreshed")
 
 
