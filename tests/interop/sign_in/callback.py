@@ -10,6 +10,8 @@ NAME = os.environ["INTEROP_CLIENT"]
 # The address of the document of a client that does not register.
 DOCUMENT = os.environ.get("INTEROP_DOCUMENT")
 QUERY = {"query": "SELECT name FROM ware WHERE id = 1"}
+# A change, for which the server sends a client that may only read back to the person.
+CHANGE = {"query": "UPDATE ware SET price = price RETURNING name"}
 PATIENCE = 60
 
 

@@ -39,6 +39,9 @@ async function visit(address) {
     await page.getByRole("button", { name: "Sign in" }).click();
     const client = (await page.locator("main strong").first().textContent()).trim();
     opened[client] = (opened[client] ?? 0) + 1;
+    const asks = page.getByText("asks for this.");
+    await page.getByRole("heading", { name: "Allow access?" }).waitFor();
+    if (await asks.isVisible()) await page.getByLabel("May change data").check();
     const answered = arrival(page, searchParams.get("redirect_uri"));
     await page.getByRole("button", { name: "Allow" }).click();
     await answered;

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 
 const name = process.env.INTEROP_CLIENT;
+const change = { query: "UPDATE ware SET price = price RETURNING name" };
 const query = { query: "SELECT name FROM ware WHERE id = 1" };
 
 // Keeps everything in memory, and sends the browser away.
@@ -52,43 +53,53 @@ class Provider {
 }
 
 // `Client` and `Transport` are those of an SDK; `finish` gives the parameters of the browser to a
-// transport.
-export async function converse(Client, Transport, finish) {
-  let returned;
-  const parameters = new Promise((resolve) => (returned = resolve));
+// transport. A client that `asksAgain` goes back to the person for a change.
+export async function converse(Client, Transport, finish, asksAgain = false) {
   const server = createServer((request, response) => {
     response.end("Done.");
     const { pathname, searchParams } = new URL(request.url, "http://localhost");
-    if (pathname === "/callback") returned(searchParams);
+    if (pathname === "/callback") server.emit("returned", searchParams);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const provider = new Provider(`http://localhost:${server.address().port}/callback`);
   const open = () => new Transport(new URL(process.env.INTEROP_URL), { authProvider: provider });
 
-  const first = open();
-  await assert.rejects(new Client({ name, version: "1" }).connect(first), /nauthorized/);
-  const received = await parameters;
-  assert.equal(received.get("state"), provider.state());
-  await finish(first, received);
-  server.close();
-  server.closeAllConnections();
+  // Does what needs the person first.
+  const signIn = async (transport, steps) => {
+    const returned = once(server, "returned");
+    await assert.rejects(steps, /nauthorized/);
+    const [parameters] = await returned;
+    assert.equal(parameters.get("state"), provider.state());
+    await finish(transport, parameters);
+  };
 
+  const first = open();
+  await signIn(first, () => new Client({ name, version: "1" }).connect(first));
   const client = new Client({ name, version: "1" });
-  await client.connect(open());
-  await call(client);
+  const transport = open();
+  await client.connect(transport);
+  await call(client, query);
   // It refreshes after a refusal, and takes a token with one other letter for an expired one.
   const before = provider.saved;
   const [head, ...rest] = before.access_token;
   provider.saved = { ...before, access_token: (head === "e" ? "f" : "e") + rest.join("") };
-  await call(client);
+  await call(client, query);
   assert.notEqual(provider.saved.access_token, before.access_token);
   assert.notEqual(provider.saved.refresh_token, before.refresh_token);
   assert.equal(provider.opened, 1);
+  if (asksAgain) {
+    await signIn(transport, () => call(client, change));
+    await call(client, change);
+    assert.equal(provider.opened, 2);
+    assert.match(provider.saved.scope, /mcp:write/);
+  }
   await client.close();
+  server.close();
+  server.closeAllConnections();
 }
 
-async function call(client) {
-  const result = await client.callTool({ name: "query_database", arguments: query });
+async function call(client, args) {
+  const result = await client.callTool({ name: "query_database", arguments: args });
   assert(result.content[0].text.includes("kettle"), JSON.stringify(result));
 }

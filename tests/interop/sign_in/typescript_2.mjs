@@ -5,6 +5,10 @@ import { converse } from "./provider.mjs";
 
 const { Client, StreamableHTTPClientTransport } = await load("@modelcontextprotocol/client");
 
-await converse(Client, StreamableHTTPClientTransport, (transport, returned) =>
-  transport.finishAuth(returned),
-);
+const finish = (transport, returned) => transport.finishAuth(returned);
+class Negotiating extends Client {
+  constructor(info) {
+    super(info, { versionNegotiation: { mode: "auto" } });
+  }
+}
+await converse(Negotiating, StreamableHTTPClientTransport, finish, true);
