@@ -185,24 +185,28 @@ test('a person signs in without scripts and without styles', () =>
     assert.equal(allowed.iss, base)
   }))
 
+/** Sets the animation of the buttons of a consent to a moment, at which it stands still. */
+const at = (page, time) =>
+  page.evaluate((time) => {
+    const animations = document.getAnimations()
+    if (animations.length === 0) throw new Error('nothing appears later')
+    for (const animation of animations) {
+      animation.pause()
+      animation.currentTime = time
+    }
+  }, time)
+
 test('a click on Allow counts only after 700 ms', () =>
   visit({}, async (page) => {
     await page.goto(await request('Hasty'))
     await logIn(page, 'alice')
     const allow = page.locator('button[value=allow]')
     await allow.waitFor({ state: 'attached' })
-    // The clock of the animation stands still, at a moment of the test.
-    const at = (time) =>
-      page.evaluate((time) => {
-        const [animation] = document.querySelector('.choices').getAnimations()
-        animation.pause()
-        animation.currentTime = time
-      }, time)
-    await at(699)
+    await at(page, 699)
     const { x, y, width, height } = await allow.boundingBox()
     await page.mouse.click(x + width / 2, y + height / 2)
     assert.equal(await allow.isVisible(), false)
-    await at(701)
+    await at(page, 701)
     assert.equal(await allow.isVisible(), true)
     const allowed = await returned(page, () => page.mouse.click(x + width / 2, y + height / 2))
     assert.ok(allowed.code)
