@@ -212,6 +212,24 @@ test('a click on Allow counts only after 700 ms', () =>
     assert.ok(allowed.code)
   }))
 
+test('the return key allows nothing before Allow appears', () =>
+  visit({}, async (page) => {
+    await page.goto(await request('Hasty'))
+    await logIn(page, 'alice')
+    await page.locator('button[value=allow]').waitFor({ state: 'attached' })
+    const sent = []
+    page.on('request', (asked) => asked.method() === 'POST' && sent.push(asked.url()))
+    await at(page, 699)
+    // Whatever has the focus: the return key in a box sends the form with its first button.
+    for (let stops = 0; stops < 6; stops += 1) {
+      await page.keyboard.press('Tab')
+      if (await page.evaluate(() => document.activeElement.matches('[type=checkbox]'))) await page.keyboard.press('Enter')
+    }
+    await at(page, 701)
+    await page.getByRole('checkbox', { name: 'shop', exact: true }).uncheck()
+    assert.deepEqual(sent, [])
+  }))
+
 test('a client that opens a pop-up hears from it', () =>
   visit({}, async (page, context) => {
     // The page of the client.

@@ -139,6 +139,7 @@ REGISTERED = [
         metadata=PUBLIC | REFRESHING,
         asks={"scope": "mcp offline_access"},
         scope="mcp offline_access",
+        gets_secret=True,
     ),
     Client(
         "Mistral",
