@@ -25,6 +25,17 @@ const KNOWN: [&str; 13] = [
     "https://oauth.n8n.cloud/oauth2/callback",
 ];
 
+/// Addresses of a client that needs a secret, whatever it asks for.
+const WITH_SECRET: [&str; 2] = [
+    "https://www.perplexity.ai/rest/connections/oauth_callback",
+    "https://enterprise.perplexity.ai/rest/connections/oauth_callback",
+];
+
+/// Returns whether the client at an address needs a secret, whatever it asks for.
+pub(crate) fn needs_secret(address: &str) -> bool {
+    WITH_SECRET.contains(&address)
+}
+
 /// Returns whether an address can be a redirect address at all.
 pub(crate) fn is_well_formed(address: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'*' | b'#');

@@ -60,11 +60,8 @@ pub(crate) fn read(body: &[u8], registration: &Registration) -> Result<StoredCli
     if responses.is_some_and(|responses| !responses.contains(&"code")) {
         return Err(metadata("response_types must have code"));
     }
-    let method = match object.get("token_endpoint_auth_method") {
-        None | Some(Value::Null) => Some(Method::None),
-        Some(method) => method.as_str().and_then(Method::of),
-    };
-    let method = method.ok_or_else(|| {
+    let method = object.get("token_endpoint_auth_method");
+    let method = method_of(method, &redirect_uris).ok_or_else(|| {
         metadata(
             "token_endpoint_auth_method must be none, client_secret_basic or client_secret_post",
         )
@@ -83,6 +80,20 @@ pub(crate) fn read(body: &[u8], registration: &Registration) -> Result<StoredCli
     };
     client.id = id(&client);
     Ok(client)
+}
+
+/// Returns the way in which a client proves itself, which has to have a secret for some clients.
+fn method_of(asked: Option<&Value>, redirect_uris: &[String]) -> Option<Method> {
+    let asked = match asked {
+        None | Some(Value::Null) => Method::None,
+        Some(method) => Method::of(method.as_str()?)?,
+    };
+    let needs_secret = redirect_uris.iter().any(|it| redirect::needs_secret(it));
+    Some(if asked == Method::None && needs_secret {
+        Method::Post
+    } else {
+        asked
+    })
 }
 
 /// Returns the answer to a registration.
@@ -196,6 +207,18 @@ mod tests {
         assert_eq!(answer["client_secret"], secret(&with_secret.id, &seal));
         assert_eq!(answer["client_secret_expires_at"], 0);
         assert_eq!(answer["client_id_issued_at"], 9);
+    }
+
+    #[test]
+    fn a_client_that_needs_a_secret_gets_one_even_where_it_asks_for_none() {
+        let address = "https://www.perplexity.ai/rest/connections/oauth_callback";
+        for asked in [json!(null), json!("none")] {
+            let client = register(&json!({"client_name": "Perplexity",
+                "redirect_uris": [address], "token_endpoint_auth_method": asked}));
+            let client = client.expect("a client");
+            assert!(client.id.starts_with(WITH_SECRET), "{}", client.id);
+            assert_eq!(client.method, Method::Post);
+        }
     }
 
     #[test]
