@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    clients::{Client, redirect},
+    clients::{Client, address},
     documents,
     form::Form,
     settings::Settings,
@@ -95,7 +95,7 @@ pub(crate) fn check(form: &Form, client: &Client, settings: &Settings) -> Result
 
 /// Returns whether the browser goes to an address with an error by itself.
 pub(crate) fn is_direct(client: &Client, redirect: &str) -> bool {
-    client.is_trusted() || redirect::loopback_host(redirect).is_some()
+    client.is_trusted() || address::loopback_host(redirect).is_some()
 }
 
 /// A code of an error, and its text.

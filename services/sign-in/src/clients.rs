@@ -1,5 +1,6 @@
 //! The programs that ask for tokens.
 
+pub(crate) mod address;
 pub(crate) mod assertion;
 pub(crate) mod document;
 pub(crate) mod pinned;
@@ -119,7 +120,7 @@ impl Client {
     pub(crate) fn redirect(&self, asked: Option<&str>) -> Option<String> {
         match (asked, &*self.redirect_uris) {
             (Some(asked), all) => {
-                let is_known = all.iter().any(|known| redirect::fits(asked, known));
+                let is_known = all.iter().any(|known| address::fits(asked, known));
                 is_known.then(|| asked.to_owned())
             }
             (None, [only]) => only.starts_with("https://").then(|| only.clone()),

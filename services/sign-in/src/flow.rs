@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     authorize::{Asked, Wish},
-    clients::redirect,
+    clients::address,
     keys::{KeyError, Seal, digest, random, totp::Secret},
     people::Ticket,
     settings::Settings,
@@ -213,5 +213,5 @@ fn cookie_name(settings: &Settings, kind: &str) -> String {
 }
 
 fn is_secure(settings: &Settings) -> bool {
-    redirect::loopback_host(&settings.issuer).is_none()
+    address::loopback_host(&settings.issuer).is_none()
 }

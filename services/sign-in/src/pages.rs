@@ -21,7 +21,7 @@ use ziggurat_text::hidden::{self, Piece};
 use crate::{
     answer::{Answer, with_header},
     authorize::{Told, Wish},
-    clients::{Client, redirect},
+    clients::{Client, address},
     keys::digest,
     people::{Database, Person},
     settings::{Resource, Settings},
@@ -355,7 +355,7 @@ fn destination(address: Option<&str>) -> String {
     let Some(address) = address else {
         return "a device. Only go on if you started this on a device in front of you.".to_owned();
     };
-    if let Some(host) = redirect::shown_host(address) {
+    if let Some(host) = address::shown_host(address) {
         return escape(host);
     }
     "a program on this computer. Allow this only if you have just started to connect it yourself."

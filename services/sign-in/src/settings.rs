@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, time::Duration};
 
 use crate::{
-    clients::redirect,
+    clients::address,
     people::{Database, Person},
     providers::configured::{self, IdentityAssertion, Upstream},
 };
@@ -186,7 +186,7 @@ impl Settings {
     /// Fails with the first setting that cannot be used.
     pub fn check(&self) -> Result<(), SettingsError> {
         let error = |key, problem: String| Err(SettingsError { key, problem });
-        let is_loopback = redirect::loopback_host(&self.issuer).is_some();
+        let is_loopback = address::loopback_host(&self.issuer).is_some();
         if !self.issuer.starts_with("https://") && !is_loopback {
             return error(
                 "issuer",
@@ -212,7 +212,7 @@ impl Settings {
         }
         for client in &self.clients {
             for address in &client.redirect_uris {
-                if !redirect::is_well_formed(address) {
+                if !address::is_well_formed(address) {
                     let problem = format!("{address} of {} cannot be returned to", client.id);
                     return error("clients", problem);
                 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use crate::clients::redirect;
+use crate::clients::address;
 
 /// Seconds of an hour.
 const HOUR: u64 = 3600;
@@ -284,7 +284,7 @@ pub(crate) fn is_safe(url: &str) -> bool {
     let has_host = url
         .strip_prefix("https://")
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'));
-    url.bytes().all(is_plain) && (has_host || redirect::loopback_host(url).is_some())
+    url.bytes().all(is_plain) && (has_host || address::loopback_host(url).is_some())
 }
 
 /// Returns whether an issuer of Entra stands for accounts of more than one tenant.
