@@ -64,7 +64,12 @@ pub(crate) struct Told {
 /// Checks a request of a client that is known.
 pub(crate) fn check(form: &Form, client: &Client, settings: &Settings) -> Result<Asked, Refused> {
     let asked = form.get("redirect_uri");
-    let redirect = client.redirect(asked).ok_or(Refused::Page(
+    let redirect = client.redirect(asked).filter(|redirect| {
+        // A program on this computer may listen at another port, and no person is asked for the
+        // console.
+        !settings.is_console(&client.id) || client.redirect_uris.contains(redirect)
+    });
+    let redirect = redirect.ok_or(Refused::Page(
         "The address to return to is not one the program has registered.",
     ))?;
     let state = form.given("state").map(str::to_owned);

@@ -31,6 +31,9 @@ use crate::{
 /// Lifetime of the cookie that binds a flow to a browser.
 const BROWSER: Seconds = 3600;
 
+/// Longest lifetime of a session of the program's own console.
+const CONSOLE_SESSION: Seconds = 24 * 3600;
+
 /// Lifetime of a code.
 const CODE: Seconds = 60;
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use self::document::{ClientKeys, Published};
 use crate::{
     keys::{Seal, digest},
-    settings::{ManualClient, Settings},
+    settings::{CONSOLE, ManualClient, Settings},
 };
 
 /// Beginning of the ids of clients that registered themselves without a secret.
@@ -21,6 +21,9 @@ pub(crate) const PUBLIC: &str = "dcr_";
 
 /// Beginning of the ids of clients that registered themselves with a secret.
 pub(crate) const WITH_SECRET: &str = "dcs_";
+
+/// Name of the program's own console on pages.
+const CONSOLE_NAME: &str = "Ziggurat Console";
 
 /// Returns whether an id is the id of a client that registered itself.
 pub(crate) fn is_of_registration(id: &str) -> bool {
@@ -109,10 +112,27 @@ impl Method {
 // === impl Client ===
 
 impl Client {
-    /// Returns the client with this id that the administrator registered.
+    /// Returns the client with this id that the administrator registered, or the program's own
+    /// console.
     pub(crate) fn manual(settings: &Settings, id: &str) -> Option<Self> {
+        if let Some(path) = settings.console.as_ref().filter(|_| id == CONSOLE) {
+            return Some(Self::console(settings.address(path)));
+        }
         let client = settings.clients.iter().find(|client| client.id == id)?;
         Some(client.into())
+    }
+
+    fn console(redirect: String) -> Self {
+        Self {
+            id: CONSOLE.to_owned(),
+            name: CONSOLE_NAME.to_owned(),
+            redirect_uris: vec![redirect],
+            has_refresh: false,
+            secret: None,
+            is_manual: true,
+            skips_consent: false,
+            published: None,
+        }
     }
 
     /// Returns the redirect address of a request. It may be left out if exactly one is registered

@@ -99,8 +99,10 @@ pub use self::{
             Provision, Upstream,
         },
     },
-    service::{FetchDocument, SignIn},
-    settings::{ManualClient, Page, Registration, Resource, SecondFactor, Settings, SettingsError},
+    service::{ConsoleCode, ConsoleLogin, FetchDocument, SignIn},
+    settings::{
+        CONSOLE, ManualClient, Page, Registration, Resource, SecondFactor, Settings, SettingsError,
+    },
     store::{
         Attempt, Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument,
         Link, Origin, Polled, Rotated, Rotation, Seconds, Session, Store, UsedCode, Why,

@@ -1,5 +1,6 @@
 //! The service: finds the endpoint of a request, and reads its body.
 
+mod console;
 mod copies;
 mod directory;
 mod fetch;
@@ -43,7 +44,10 @@ use crate::{
     store::{Factor, Seconds, Store},
 };
 
-pub use self::fetch::FetchDocument;
+pub use self::{
+    console::{ConsoleCode, ConsoleLogin},
+    fetch::FetchDocument,
+};
 pub(crate) use self::{
     copies::Wanted,
     directory::{Confirmed, Entitled, NoAccess, Profile},

@@ -11,6 +11,11 @@ use crate::{
 /// Seconds of an hour.
 const HOUR: u64 = 3600;
 
+/// The id of the client that people sign in to the program's own console with. They need no consent
+/// for it, it gets no tokens, and only [`SignIn::enter_console`](crate::SignIn::enter_console) takes
+/// its codes.
+pub const CONSOLE: &str = "ziggurat-console";
+
 /// The settings of a sign-in.
 ///
 /// ```
@@ -63,6 +68,9 @@ pub struct Settings {
     /// The address of the list of clients and grants that other servers must refuse. A program with
     /// such a list has clients of its own, which get tokens by `client_credentials`.
     pub revoked_clients_uri: Option<String>,
+    /// The path of a page of the program's own console, which browsers come back to as the client
+    /// [`CONSOLE`]. Without it there is no such client.
+    pub console: Option<String>,
     /// Texts on every page.
     pub page: Page,
     /// The beginning of the names of cookies.
@@ -173,6 +181,7 @@ impl Default for Settings {
             upstreams: Vec::new(),
             identity_assertion: Vec::new(),
             revoked_clients_uri: None,
+            console: None,
             page: Page::default(),
             cookie_prefix: "ziggurat".to_owned(),
         }
@@ -210,6 +219,10 @@ impl Settings {
         {
             return error(key, problem);
         }
+        let has_path = |console: &String| console.starts_with('/');
+        if !self.console.as_ref().is_none_or(has_path) {
+            return error("console", "it must be a path".to_owned());
+        }
         for client in &self.clients {
             for address in &client.redirect_uris {
                 if !address::is_well_formed(address) {
@@ -225,6 +238,11 @@ impl Settings {
     pub(crate) fn scopes(&self) -> Vec<&str> {
         let all = ["mcp", &self.write_scope, "offline_access"];
         all.into_iter().filter(|scope| !scope.is_empty()).collect()
+    }
+
+    /// Returns whether an id is the id of the program's own console.
+    pub(crate) fn is_console(&self, client: &str) -> bool {
+        self.console.is_some() && client == CONSOLE
     }
 
     /// Returns the address of an endpoint.

@@ -4,6 +4,7 @@ mod account;
 mod assertions;
 mod attacks;
 mod consents;
+mod console;
 mod devices;
 mod documents;
 mod events;

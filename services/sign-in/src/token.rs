@@ -26,6 +26,15 @@ use crate::{
 
 use self::{access::Access, proof::Proved, refresh::RefreshToken};
 
+/// A code, with the proofs that it is exchanged with.
+pub(crate) struct Exchange<'a> {
+    pub(crate) client: &'a str,
+    pub(crate) has_proof: bool,
+    pub(crate) code: &'a str,
+    pub(crate) verifier: &'a str,
+    pub(crate) redirect_uri: Option<&'a str>,
+}
+
 impl From<Unavailable> for OAuthError {
     fn from(_: Unavailable) -> Self {
         Self::unavailable()
@@ -122,6 +131,10 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return self.by_client_credentials(read, &form).await;
         }
         let proved = self.proved(read, &form).await?;
+        if self.settings.is_console(&proved.client.id) {
+            let problem = "this client gets no tokens";
+            return Err(OAuthError::new("unauthorized_client", problem));
+        }
         match grant_type {
             "authorization_code" => self.by_code(read, &form, &proved).await,
             "refresh_token" => self.by_refresh_token(read, &form, &proved.client).await,
@@ -130,41 +143,58 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         }
     }
 
-    /// Exchanges a code, which is used before anything else is compared.
+    /// Exchanges a code.
     async fn by_code(
         &self,
         read: &Read,
         form: &Form,
-        Proved { client, has_proof }: &Proved,
+        proved: &Proved,
     ) -> Result<Value, OAuthError> {
-        let code = required(form, "code")?;
-        let verifier = form.get("code_verifier").unwrap_or_default();
-        let hash = digest(code.as_bytes());
+        let exchange = Exchange {
+            client: &proved.client.id,
+            has_proof: proved.has_proof,
+            code: required(form, "code")?,
+            verifier: form.get("code_verifier").unwrap_or_default(),
+            redirect_uri: form.get("redirect_uri"),
+        };
+        let used = self.used(read, &exchange).await?;
         let bad = || OAuthError::new("invalid_grant", "the code is not valid");
-        let (code, grant) = match self.store.use_code(hash, read.now).await? {
-            UsedCode::Good(good) => *good,
-            UsedCode::Again(id) => {
-                let event = Event::new(EventKind::CodeReplayed).with_client(&client.id);
-                let grant = Some(id);
-                self.record(read, Event { grant, ..event });
-                return Err(bad());
-            }
-            UsedCode::Unknown => return Err(bad()),
-        };
-        let is_same = grant.client == client.id
-            && is_same_redirect(code.redirect_uri.as_deref(), form.get("redirect_uri"))
-            && challenge_of(verifier) == code.challenge
-            && (*has_proof || !code.needs_proof);
-        let person = self.holder(read, &grant).await?;
-        let Some(person) = person.filter(|_| is_same) else {
-            // Its code is used up, so no other client can have it.
-            self.end(read, &grant, Why::Revoked).await?;
-            return Err(bad());
-        };
+        let (grant, person) = used.ok_or_else(bad)?;
         self.same_resource(form, &grant)?;
         let scope = grant.scope.clone();
         self.record(read, Event::new(EventKind::TokenIssued).with_grant(&grant));
         self.tokens(&grant, &person, &scope, read)
+    }
+
+    /// Uses a code, before anything else is compared. Returns its grant and the person, if the code
+    /// is valid.
+    pub(crate) async fn used(
+        &self,
+        read: &Read,
+        exchange: &Exchange<'_>,
+    ) -> Result<Option<(Grant, Entitled)>, OAuthError> {
+        let hash = digest(exchange.code.as_bytes());
+        let (code, grant) = match self.store.use_code(hash, read.now).await? {
+            UsedCode::Good(good) => *good,
+            UsedCode::Again(id) => {
+                let event = Event::new(EventKind::CodeReplayed).with_client(exchange.client);
+                let grant = Some(id);
+                self.record(read, Event { grant, ..event });
+                return Ok(None);
+            }
+            UsedCode::Unknown => return Ok(None),
+        };
+        let is_same = grant.client == exchange.client
+            && is_same_redirect(code.redirect_uri.as_deref(), exchange.redirect_uri)
+            && challenge_of(exchange.verifier) == code.challenge
+            && (exchange.has_proof || !code.needs_proof);
+        let person = self.holder(read, &grant).await?;
+        let Some(person) = person.filter(|_| is_same) else {
+            // Its code is used up, so no other client can have it.
+            self.end(read, &grant, Why::Revoked).await?;
+            return Ok(None);
+        };
+        Ok(Some((grant, person)))
     }
 
     async fn by_refresh_token(

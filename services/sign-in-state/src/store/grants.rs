@@ -1,7 +1,7 @@
 //! Grants, and the codes for their first tokens.
 
 use ziggurat_mcp_auth::{
-    Code, Consent, Digest, Grant, GrantId, Rotated, Rotation, Seconds, UsedCode, Why,
+    CONSOLE, Code, Consent, Digest, Grant, GrantId, Rotated, Rotation, Seconds, UsedCode, Why,
 };
 use ziggurat_state::{Row, StoreError, TablesTransaction};
 
@@ -33,7 +33,12 @@ impl SignInStore {
             writing.commit().await?;
             return Ok(young.is_some());
         }
-        let ended = keep(&mut writing, grant, "code").await?;
+        let kind = if grant.client == CONSOLE {
+            "console"
+        } else {
+            "code"
+        };
+        let ended = keep(&mut writing, grant, kind).await?;
         write_code(&mut writing, grant.id, code).await?;
         writing.commit().await?;
         self.ended.add(&ended, grant.made_at);

@@ -5,7 +5,7 @@ use http::StatusCode;
 use crate::{
     answer::Answer,
     authorize::{Asked, Wish},
-    browser::{CODE, Failure},
+    browser::{CODE, CONSOLE_SESSION, Failure},
     clients::Client,
     documents,
     events::{Event, EventKind},
@@ -99,7 +99,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let Goal::Client(asked) = &flow.goal else {
             return self.device_allowed(read, flow, grant, consent).await;
         };
-        let address = self.granted(read, asked, grant, consent, false).await?;
+        let granted = self.granted(read, asked, grant, Some(consent), false);
+        let address = granted.await?;
         Ok(pages::end(&self.settings, client, &address))
     }
 
@@ -116,6 +117,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         session: &Session,
         person: &Person,
     ) -> Result<Option<String>, Failure> {
+        if self.settings.is_console(&client.id) {
+            return self.entering(read, client, asked, session).await.map(Some);
+        }
         let may_skip = self.settings.remember_consent
             && client.can_prove_itself()
             && !asked.prompts("consent")
@@ -141,12 +145,29 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let grant = self
             .grant(&asked.wish, client, session, chosen, read.now)
             .await?;
-        let consent = Consent {
-            hash: digest(&grant.id),
-            ends_at: read.now,
-        };
-        let address = self.granted(read, asked, &grant, consent, true).await?;
+        let address = self.granted(read, asked, &grant, None, true).await?;
         Ok(Some(address))
+    }
+
+    /// Returns the address of the program's own console with a code. Its grant is for one session
+    /// there.
+    async fn entering(
+        &self,
+        read: &Read,
+        client: &Client,
+        asked: &Asked,
+        session: &Session,
+    ) -> Result<String, Failure> {
+        let chosen = Chosen {
+            databases: None,
+            may_write: false,
+        };
+        let mut grant = self
+            .grant(&asked.wish, client, session, chosen, read.now)
+            .await?;
+        grant.ends_at = grant.ends_at.min(read.now + CONSOLE_SESSION);
+        grant.is_renewable = false;
+        self.granted(read, asked, &grant, None, false).await
     }
 
     /// Returns the consent that a person gave before.
@@ -161,15 +182,24 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         Ok(given.filter(|_| self.settings.remember_consent))
     }
 
-    /// Keeps a grant, and returns the address to go back to with its code.
+    /// Keeps a grant, and returns the address to go back to with its code. Without a consent no person
+    /// was asked.
     async fn granted(
         &self,
         read: &Read,
         asked: &Asked,
         grant: &Grant,
-        consent: Consent,
+        consent: Option<Consent>,
         needs_proof: bool,
     ) -> Result<String, Failure> {
+        let given = match consent {
+            Some(_) => Some(EventKind::ConsentGiven),
+            None => needs_proof.then_some(EventKind::ConsentSkipped),
+        };
+        let consent = consent.unwrap_or_else(|| Consent {
+            hash: digest(&grant.id),
+            ends_at: read.now,
+        });
         let value = secret("zac_")?;
         let code = Code {
             hash: digest(value.as_bytes()),
@@ -182,12 +212,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         if !self.store.add_grant(grant.clone(), code, consent).await? {
             return Err(Failure::Expired);
         }
-        let given = if needs_proof {
-            EventKind::ConsentSkipped
-        } else {
-            EventKind::ConsentGiven
-        };
-        for kind in [given, EventKind::CodeIssued] {
+        for kind in given.into_iter().chain([EventKind::CodeIssued]) {
             self.record(read, Event::new(kind).with_grant(grant));
         }
         Ok(self.back(asked, &[("code", &value)]))

@@ -50,12 +50,12 @@ fn secret(page: &Answered) -> Secret {
 }
 
 /// Returns the code of the current step.
-fn code(server: &Server, secret: &Secret) -> String {
+pub(super) fn code(server: &Server, secret: &Secret) -> String {
     totp::code(secret, server.now.load(Ordering::Relaxed) / 30)
 }
 
 /// Goes to the account page and sets a factor up, and returns its secret and the last page.
-async fn set_up(browser: &mut Browser, server: &Server) -> (Secret, Answered) {
+pub(super) async fn set_up(browser: &mut Browser, server: &Server) -> (Secret, Answered) {
     let page = browser.visit(server, "/oauth/account").await;
     let page = browser
         .submit(server, &page, "/oauth/login", &SIGN_IN)
