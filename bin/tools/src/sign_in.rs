@@ -86,7 +86,7 @@ pub(crate) async fn start(
         metrics: parts.observation.calls.metrics.clone(),
     };
     let service = service.with_events(move |event, request| events.take(event, request));
-    let (beside, gone) = BesideAccounts::new(section, &service);
+    let (beside, gone) = BesideAccounts::new(section, &service, store.ended());
     accounts.add_browser_sign_in(beside);
     let gone = accounts::end_grants(store.clone(), accounts.clone(), gone);
     tasks.spawn(gone);

@@ -71,7 +71,6 @@ use thiserror::Error;
 use tracing::info;
 use ziggurat_layers::{
     bearer::{Denied, TokenHash, Verify},
-    clock::Clock,
     rate_limit::Quota,
 };
 use ziggurat_passwords::{LoginLimiter, Passwords};
@@ -93,7 +92,7 @@ pub use ziggurat_passwords::PasswordError;
 pub use self::{
     administration::LockedAccounts,
     attempts::{PasswordAttempt, PasswordAttempts},
-    browser_sign_in::{BrowserSignIn, NeedsBrowser},
+    browser_sign_in::{BrowserLogin, BrowserSignIn, GrantId, NeedsBrowser},
     halves::{CookieHalf, TokenHalves},
     login::Session,
     login_error::{LoginError, LoginFault},
@@ -392,6 +391,7 @@ impl Shared {
     /// Replaces the index of sessions, and reports those that are no longer valid.
     fn publish(&self, mut state: MutexGuard<'_, State>) {
         let State { users, sessions } = &mut *state;
+        sessions.end_granted(|grant| self.has_ended(Some(grant)));
         let now = self.clock.now();
         let known = Arc::new(SessionIndex::new(now, users.table(), sessions));
         let before = self.known.swap(Arc::clone(&known));
@@ -401,7 +401,7 @@ impl Shared {
         if let Some(rules) = self.browser_sign_in.get() {
             rules.people_gone(known.person_ids_gone_since(&before));
         }
-        let outdated = self.sessions.drop_outdated(Clock::now(&self.clock), &known);
+        let outdated = self.sessions.drop_outdated(self, &known);
         self.notify_ended(outdated.into_iter().chain(known.gone_since(&before)));
         self.changes.send_replace(());
     }

@@ -167,12 +167,16 @@ impl Accounts {
         Ok(Session { token, expires_at })
     }
 
-    /// Ends a session, for all replicas. Without effect on other tokens.
+    /// Ends a session, for all replicas, and its grant. Without effect on other tokens.
     ///
     /// # Errors
     /// Fails if the session could not be ended.
     pub async fn log_out(&self, session: TokenHash) -> Result<(), LoginError> {
-        self.shared.sessions.end(&self.shared, session).await
+        let grant = self.shared.sessions.end(&self.shared, session).await?;
+        if let (Some(grant), Some(rules)) = (grant, self.shared.browser_sign_in.get()) {
+            rules.signed_out(grant);
+        }
+        Ok(())
     }
 
     /// Waits a few seconds at most for a password check. Accounts that have logged in before go

@@ -9,7 +9,7 @@ use ziggurat_tokens::{ApiTokens, Claims, Holder, Identity};
 
 use crate::{
     person::{AccountPerson, PersonId},
-    sessions::{LocalSessions, SessionOwner},
+    sessions::{LocalSessions, SessionOwner, Term},
     users::Users,
 };
 
@@ -23,8 +23,7 @@ pub(super) struct SessionIndex {
 
 struct ValidSession {
     rights: Rights,
-    opened: Timestamp,
-    ends: Timestamp,
+    term: Term,
 }
 
 /// The rights of a session.
@@ -69,12 +68,8 @@ impl SessionIndex {
                     Rights::User(identity.with_admin(user.is_admin))
                 }
             };
-            let (opened, ends) = (session.opened, session.ends);
-            let session = ValidSession {
-                rights,
-                opened,
-                ends,
-            };
+            let term = session.term;
+            let session = ValidSession { rights, term };
             by_token.insert(token, session);
         }
         let by_name = users.values().filter(|user| user.is_enabled).map(|user| {
@@ -102,15 +97,18 @@ impl SessionIndex {
         now: impl FnOnce() -> Timestamp,
     ) -> Option<Identity> {
         let session = self.by_token.get(&token)?;
-        if session.ends <= now() {
+        if session.term.ends <= now() {
             return None;
         }
         let identity = match &session.rights {
             Rights::User(identity) => identity.clone(),
             Rights::Token(token) => tokens.find(*token)?,
         };
-        let identity = identity.with_sign_in(session.opened);
-        Some(identity.with_expiry(Some(session.ends)))
+        let Term {
+            signed_in_at, ends, ..
+        } = session.term;
+        let identity = identity.with_sign_in(signed_in_at);
+        Some(identity.with_expiry(Some(ends)))
     }
 
     /// Returns the identity of a shared session, if its account is valid. The clock of the database
@@ -123,7 +121,7 @@ impl SessionIndex {
         let identity = person
             .identity(token, name)
             .with_admin(person.is_admin)
-            .with_sign_in(session.opened_at)
+            .with_sign_in(session.signed_in_at)
             .with_expiry(Some(session.ends_at));
         Some(identity.with_selection(session.selection.clone()))
     }
@@ -197,7 +195,7 @@ impl SessionIndex {
     /// Returns the number of valid sessions of each user who has some.
     pub(super) fn counts(&self, now: Timestamp) -> HashMap<String, u64> {
         let mut counts = HashMap::new();
-        for session in self.by_token.values().filter(|it| it.ends > now) {
+        for session in self.by_token.values().filter(|it| it.term.ends > now) {
             if let Rights::User(identity) = &session.rights {
                 *counts.entry(identity.name().to_owned()).or_default() += 1;
             }
@@ -207,7 +205,10 @@ impl SessionIndex {
 
     /// Returns the earliest expiry date.
     pub(super) fn next_end(&self) -> Option<Timestamp> {
-        self.by_token.values().map(|session| session.ends).min()
+        self.by_token
+            .values()
+            .map(|session| session.term.ends)
+            .min()
     }
 
     /// Returns the sessions that are no longer valid. They stay when the databases or the claims of

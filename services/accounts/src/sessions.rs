@@ -3,22 +3,22 @@
 mod local;
 mod replicated;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::task::spawn_blocking;
 use ziggurat_layers::{bearer::TokenHash, clock::Clock};
 use ziggurat_runtime::lock;
-use ziggurat_state::{self as store, LookUp, StoreError};
+use ziggurat_state::{self as store, LookUp, NewSession, StoreError};
 use ziggurat_tokens::{Identity, whole_seconds};
 
 use crate::{
-    LoginError, LoginFault, Shared, person::PersonId, session_index::SessionIndex,
-    users::UserRecord,
+    BrowserLogin, GrantId, LoginError, LoginFault, Shared, person::PersonId,
+    session_index::SessionIndex, users::UserRecord,
 };
 
 pub(super) use self::{
-    local::{LocalSessions, SessionOwner},
+    local::{LocalSessions, SessionOwner, Term},
     replicated::ReplicatedSessions,
 };
 
@@ -119,7 +119,8 @@ impl Sessions {
             let ends = now + LIFETIME;
             recording.record_login(&user, |sessions, user| {
                 if is_local {
-                    sessions.open(token, SessionOwner::of(user), (now, ends), max);
+                    let term = Term::new(now, ends);
+                    sessions.open(token, SessionOwner::of(user), term, max);
                 }
             })?;
             Ok::<_, LoginError>((user, ends))
@@ -127,7 +128,54 @@ impl Sessions {
         let (user, ends) = recorded.await.map_err(LoginFault::from)??;
         match self {
             Self::Local => Ok(ends),
-            Self::Replicated(sessions) => sessions.open(token, &user, max).await,
+            Self::Replicated(sessions) => {
+                let ends = sessions.open(token, &new_session(&user, max)).await?;
+                // The session is open even if the counter cannot be reset.
+                sessions.note_success(&user.name).await;
+                Ok(ends)
+            }
+        }
+    }
+
+    /// Opens a session for a user who signed in with a browser. Returns the end of the session, which
+    /// is at most the end of its grant.
+    pub(super) async fn open_by_browser(
+        &self,
+        accounts: &Arc<Shared>,
+        token: TokenHash,
+        login: BrowserLogin,
+    ) -> Result<Timestamp, LoginError> {
+        let max = accounts.max_sessions;
+        let now = whole_seconds(accounts.clock.now());
+        let term = Term {
+            signed_in_at: login.signed_in_at,
+            ends: login.ends_at.min(now + LIFETIME),
+            grant: Some(login.grant),
+        };
+        let (opening, is_local) = (Arc::clone(accounts), !self.is_replicated());
+        let opened = spawn_blocking(move || {
+            let mut state = lock(&opening.state);
+            let user = Shared::enabled(&state, &login.person)?;
+            if is_local {
+                let owner = SessionOwner::of(&user);
+                state.sessions.open(token, owner, term, max);
+            }
+            opening.publish(state);
+            Ok::<_, LoginError>(user)
+        });
+        let user = opened.await.map_err(LoginFault::from)??;
+        match self {
+            Self::Local => Ok(term.ends),
+            Self::Replicated(sessions) => {
+                let seconds = term.ends.duration_since(now).as_secs();
+                let new = NewSession {
+                    grant: term.grant,
+                    signed_in_at: Some(term.signed_in_at),
+                    seconds,
+                    ..new_session(&user, max)
+                };
+                sessions.open(token, &new).await
+            }
         }
     }
 
@@ -150,7 +198,8 @@ impl Sessions {
                 let opened = spawn_blocking(move || {
                     let mut state = lock(&accounts.state);
                     let owner = SessionOwner::Token(owner);
-                    state.sessions.open(session, owner, (now, ends), max);
+                    let term = Term::new(now, ends);
+                    state.sessions.open(session, owner, term, max);
                     accounts.publish(state);
                 });
                 opened.await.map_err(LoginFault::from)?;
@@ -163,26 +212,27 @@ impl Sessions {
         }
     }
 
-    /// Ends a session, if there is one.
+    /// Ends a session, if there is one. Returns its grant.
     pub(super) async fn end(
         &self,
         accounts: &Arc<Shared>,
         session: TokenHash,
-    ) -> Result<(), LoginError> {
+    ) -> Result<Option<GrantId>, LoginError> {
         match self {
             Self::Local => {
                 let accounts = Arc::clone(accounts);
                 let ended = spawn_blocking(move || {
                     let mut state = lock(&accounts.state);
-                    state.sessions.end(session);
+                    let grant = state.sessions.end(session);
                     accounts.publish(state);
+                    grant
                 });
                 Ok(ended.await.map_err(LoginFault::from)?)
             }
             Self::Replicated(sessions) => {
-                sessions.store.end_session(session).await?;
+                let grant = sessions.store.end_session(session).await?;
                 accounts.notify_ended(sessions.forget(session));
-                Ok(())
+                Ok(grant)
             }
         }
     }
@@ -242,10 +292,29 @@ impl Sessions {
     }
 
     /// Drops and returns cached sessions that are outdated, or of users who may no longer log in.
-    pub(super) fn drop_outdated(&self, now: Duration, known: &SessionIndex) -> Vec<TokenHash> {
+    pub(super) fn drop_outdated(&self, accounts: &Shared, known: &SessionIndex) -> Vec<TokenHash> {
         match self {
             Self::Local => Vec::new(),
-            Self::Replicated(sessions) => sessions.retain(now, |session| known.is_member(session)),
+            Self::Replicated(sessions) => {
+                let now = Clock::now(&accounts.clock);
+                sessions.retain(now, |session| {
+                    known.is_member(session) && !accounts.has_ended(session.grant)
+                })
+            }
         }
+    }
+}
+
+/// Describes a new session of a user.
+fn new_session(user: &UserRecord, max_per_user: usize) -> NewSession<'_> {
+    NewSession {
+        user: &user.name,
+        account: Some(&user.id),
+        account_made: user.created_at,
+        api_token: None,
+        grant: None,
+        signed_in_at: None,
+        seconds: LIFETIME.as_secs(),
+        max_per_user,
     }
 }

@@ -1,3 +1,4 @@
+mod browser;
 mod churn;
 mod login;
 mod reload;

@@ -7,10 +7,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use ziggurat_layers::{
-    bearer::{Denied, TokenHash},
-    clock::Clock,
-};
+use ziggurat_layers::bearer::{Denied, TokenHash};
 use ziggurat_state::LookUp;
 use ziggurat_tokens::Identity;
 
@@ -69,9 +66,7 @@ impl Future for VerifyFuture {
                 shared,
             } => {
                 let answer = ready!(Pin::new(look_up).poll(cx));
-                let (now, known) = (Clock::now(&shared.clock), shared.known.load());
-                let (verdict, gone) =
-                    sessions.conclude(*token, answer, now, &known, &shared.tokens);
+                let (verdict, gone) = sessions.conclude(*token, answer, shared);
                 shared.notify_ended(gone);
                 Poll::Ready(verdict)
             }

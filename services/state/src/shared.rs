@@ -55,8 +55,10 @@ pub struct SharedSession {
     pub account_made: Option<Timestamp>,
     /// API token that was exchanged for this session, if it is not of a user.
     pub api_token: Option<TokenHash>,
-    /// Time at which it was opened.
-    pub opened_at: Timestamp,
+    /// Grant of the sign-in with a browser that it was opened for, if any.
+    pub grant: Option<[u8; 16]>,
+    /// Time at which its user signed in, or it was opened for an API token.
+    pub signed_in_at: Timestamp,
     /// Time at which it ends.
     pub ends_at: Timestamp,
     /// Time until the session expires, by the clock of the database.
@@ -76,6 +78,10 @@ pub struct NewSession<'a> {
     pub account_made: Option<Timestamp>,
     /// API token that is exchanged for this session, if it is not of a user.
     pub api_token: Option<TokenHash>,
+    /// Grant of the sign-in with a browser that it is opened for, if any.
+    pub grant: Option<[u8; 16]>,
+    /// Time at which the user signed in, if it was before.
+    pub signed_in_at: Option<Timestamp>,
     /// Lifetime of the session, in seconds.
     pub seconds: i64,
     /// Maximum number of sessions of the user, including this one.
@@ -121,9 +127,9 @@ impl Shared {
         let user = storable(new.user.to_owned());
         let insert = query(
             "INSERT INTO ziggurat.sessions (token, username, account_made, ends_at, api_token, \
-             account) SELECT $1, $2, $3, \
+             account, grant_id, signed_in_at) SELECT $1, $2, $3, \
              pg_catalog.floor(pg_catalog.date_part('epoch', statement_timestamp()))::bigint + $4, \
-             $5, $6 WHERE NOT EXISTS (SELECT FROM ziggurat.failed_accounts \
+             $5, $6, $7, $8 WHERE NOT EXISTS (SELECT FROM ziggurat.failed_accounts \
              WHERE username = $2 AND account_made IS NOT DISTINCT FROM $3 AND is_locked) \
              RETURNING ends_at",
         )
@@ -132,7 +138,9 @@ impl Shared {
         .bind(new.account_made.map(Timestamp::as_second))
         .bind(new.seconds)
         .bind(new.api_token.as_ref().map(|token| &token.as_bytes()[..]))
-        .bind(new.account.map(|id| storable(id.to_owned())));
+        .bind(new.account.map(|id| storable(id.to_owned())))
+        .bind(new.grant.as_ref().map(|grant| &grant[..]))
+        .bind(new.signed_in_at.map(Timestamp::as_second));
         let ends: Option<i64> = self.state.value(insert).await?;
         // Runs after the insert, so that one of two parallel logins sees both sessions.
         let sweep = query(
@@ -148,14 +156,21 @@ impl Shared {
         Ok(ends.map_err(DriverError::value)?)
     }
 
-    /// Ends a session for all replicas.
+    /// Ends a session for all replicas. Returns its grant, if it has one.
     ///
     /// # Errors
     /// Fails if the database cannot run the statement.
-    pub async fn end_session(&self, token: TokenHash) -> Result<(), StoreError> {
-        let query = query("DELETE FROM ziggurat.sessions WHERE token = $1");
-        let query = query.bind(&token.as_bytes()[..]);
-        self.state.execute(query).await.map(drop)
+    pub async fn end_session(&self, token: TokenHash) -> Result<Option<[u8; 16]>, StoreError> {
+        let query = query(
+            "DELETE FROM ziggurat.sessions WHERE token = $1 \
+             RETURNING pg_catalog.encode(grant_id, 'base64')",
+        );
+        let rows = self.state.rows(query.bind(&token.as_bytes()[..])).await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        let grant = row.get::<Option<String>>(0)?;
+        Ok(grant.map(|_| bytes(row, 0)).transpose()?)
     }
 
     /// Selects the database of a session, for all replicas. Returns whether the session exists.
@@ -206,9 +221,9 @@ impl Shared {
     }
 }
 
-/// Reads a digest of 32 bytes from a column in base64.
-fn digest(row: &Row, index: usize) -> Result<[u8; 32], DriverError> {
-    let digest = STANDARD.decode(row.text(index)?);
-    let digest = digest.map_err(DriverError::value)?;
-    <[u8; 32]>::try_from(&*digest).map_err(DriverError::value)
+/// Reads bytes, such as a digest, from a column in base64.
+fn bytes<const N: usize>(row: &Row, index: usize) -> Result<[u8; N], DriverError> {
+    let bytes = STANDARD.decode(row.text(index)?);
+    let bytes = bytes.map_err(DriverError::value)?;
+    <[u8; N]>::try_from(&*bytes).map_err(DriverError::value)
 }

@@ -360,6 +360,10 @@ fn migrations() -> Migrator {
         ("library", include_str!("state_database/0006_library.sql")),
         ("accounts", include_str!("state_database/0007_accounts.sql")),
         ("calls", include_str!("state_database/0008_calls.sql")),
+        (
+            "browser sessions",
+            include_str!("state_database/0009_browser_sessions.sql"),
+        ),
     ]);
     migrator.dangerous_set_table_name("ziggurat.migrations");
     migrator

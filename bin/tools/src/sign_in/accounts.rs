@@ -1,10 +1,12 @@
 //! The sign-in beside the accounts of the user file: both let the same people in.
 
+use std::sync::Arc;
+
 use tokio::sync::mpsc;
 use tracing::warn;
-use ziggurat_accounts::{Accounts, BrowserSignIn, NeedsBrowser, PersonId};
+use ziggurat_accounts::{Accounts, BrowserSignIn, GrantId, NeedsBrowser, PersonId};
 use ziggurat_mcp_auth::{Store as _, Unavailable, Why};
-use ziggurat_sign_in_state::{SignInSection, SignInStore};
+use ziggurat_sign_in_state::{EndedGrants, SignInSection, SignInStore};
 use ziggurat_state::StoreError;
 
 use crate::sign_in::{OwnSignIn, now};
@@ -13,24 +15,35 @@ use crate::sign_in::{OwnSignIn, now};
 pub(super) struct BesideAccounts {
     service: OwnSignIn,
     has_passwords: bool,
-    gone: mpsc::UnboundedSender<PersonId>,
+    ended: Arc<EndedGrants>,
+    gone: mpsc::UnboundedSender<Gone>,
+}
+
+/// Something that takes grants with it.
+pub(super) enum Gone {
+    /// A person was disabled or removed.
+    Person(PersonId),
+    /// A person left the session of this grant.
+    Session(GrantId),
 }
 
 // === impl BesideAccounts ===
 
 impl BesideAccounts {
-    /// Also returns the people who are gone from now on.
+    /// Also returns the people and sessions that are gone from now on.
     pub(super) fn new(
         section: &SignInSection,
         service: &OwnSignIn,
-    ) -> (Self, mpsc::UnboundedReceiver<PersonId>) {
-        let (gone, people) = mpsc::unbounded_channel();
+        ended: Arc<EndedGrants>,
+    ) -> (Self, mpsc::UnboundedReceiver<Gone>) {
+        let (gone, receiver) = mpsc::unbounded_channel();
         let beside = Self {
             service: service.clone(),
             has_passwords: section.has_passwords(),
+            ended,
             gone,
         };
-        (beside, people)
+        (beside, receiver)
     }
 }
 
@@ -46,28 +59,43 @@ impl BrowserSignIn for BesideAccounts {
         })
     }
 
+    fn has_ended(&self, grant: GrantId) -> bool {
+        self.ended.contains(grant)
+    }
+
     fn people_gone(&self, people: Vec<PersonId>) {
         for person in people {
             // The receiver lives as long as the server.
-            let _ = self.gone.send(person);
+            let _ = self.gone.send(Gone::Person(person));
         }
+    }
+
+    fn signed_out(&self, grant: GrantId) {
+        // The receiver lives as long as the server.
+        let _ = self.gone.send(Gone::Session(grant));
     }
 }
 
 /// Ends the grants and the sessions of people who are gone: first of those who went while no server
-/// ran. Ends when the accounts do.
+/// ran. Ends the grants of sessions that were left. Ends when the accounts do.
 pub(super) async fn end_grants(
     store: SignInStore,
     accounts: Accounts,
-    mut gone: mpsc::UnboundedReceiver<PersonId>,
+    mut gone: mpsc::UnboundedReceiver<Gone>,
 ) {
     let known = store.people(now()).await.unwrap_or_default();
     let is_gone = |id: &&String| PersonId::read(id).is_none_or(|it| accounts.person(&it).is_none());
     for person in known.iter().filter(is_gone) {
         end_all_of(&store, person).await;
     }
-    while let Some(person) = gone.recv().await {
-        end_all_of(&store, &person.to_string()).await;
+    while let Some(gone) = gone.recv().await {
+        match gone {
+            Gone::Person(person) => end_all_of(&store, &person.to_string()).await,
+            Gone::Session(grant) => {
+                // The store has logged why it could not. The grant ends within a day.
+                let _ = store.end_grant(grant, Why::Revoked, now()).await;
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use ziggurat_layers::bearer::TokenHash;
 
-use crate::users::UserRecord;
+use crate::{browser_sign_in::GrantId, users::UserRecord};
 
 /// Sessions in memory, by the digest of their token. Their number is bounded, because it is limited
 /// for each user and only administrators create users.
@@ -18,9 +18,18 @@ pub(crate) struct LocalSessions {
 /// The session of a token.
 pub(crate) struct LocalSession {
     pub(crate) owner: SessionOwner,
-    pub(crate) opened: Timestamp,
-    pub(crate) ends: Timestamp,
+    pub(crate) term: Term,
     serial: u64,
+}
+
+/// The time of a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Term {
+    /// Time at which its user signed in.
+    pub(crate) signed_in_at: Timestamp,
+    pub(crate) ends: Timestamp,
+    /// The grant that it ends with, if a browser signed in.
+    pub(crate) grant: Option<GrantId>,
 }
 
 /// Holder of the rights of a session.
@@ -46,13 +55,7 @@ impl LocalSessions {
     }
 
     /// Opens a session, and ends the oldest one of an owner who already has `max`.
-    pub(crate) fn open(
-        &mut self,
-        token: TokenHash,
-        owner: SessionOwner,
-        (opened, ends): (Timestamp, Timestamp),
-        max: usize,
-    ) {
+    pub(crate) fn open(&mut self, token: TokenHash, owner: SessionOwner, term: Term, max: usize) {
         let own = || {
             let all = self.by_token.iter();
             all.filter(|(_, session)| session.owner.is_same(&owner))
@@ -65,16 +68,15 @@ impl LocalSessions {
         self.opened += 1;
         let session = LocalSession {
             owner,
-            opened,
-            ends,
+            term,
             serial: self.opened,
         };
         self.by_token.insert(token, session);
     }
 
-    /// Ends a session, if there is one.
-    pub(crate) fn end(&mut self, token: TokenHash) {
-        self.by_token.remove(&token);
+    /// Ends a session, if there is one. Returns its grant.
+    pub(crate) fn end(&mut self, token: TokenHash) -> Option<GrantId> {
+        self.by_token.remove(&token)?.term.grant
     }
 
     /// Ends all sessions of a user.
@@ -83,6 +85,12 @@ impl LocalSessions {
             SessionOwner::User { name, .. } => name != user,
             SessionOwner::Token(_) => true,
         });
+    }
+
+    /// Ends the sessions of grants that have ended.
+    pub(crate) fn end_granted(&mut self, has_ended: impl Fn(GrantId) -> bool) {
+        let is_over = |session: &LocalSession| session.term.grant.is_some_and(&has_ended);
+        self.by_token.retain(|_, session| !is_over(session));
     }
 
     /// Removes expired sessions, and all sessions of disabled or deleted accounts. They stay
@@ -99,8 +107,21 @@ impl LocalSessions {
                 // Looked up with every request.
                 SessionOwner::Token(_) => true,
             };
-            session.ends > now && is_good
+            session.term.ends > now && is_good
         });
+    }
+}
+
+// === impl Term ===
+
+impl Term {
+    /// Returns the time of a session with a sign-in at this moment.
+    pub(crate) fn new(now: Timestamp, ends: Timestamp) -> Self {
+        Self {
+            signed_in_at: now,
+            ends,
+            grant: None,
+        }
     }
 }
 

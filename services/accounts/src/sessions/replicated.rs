@@ -8,15 +8,15 @@ use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use tracing::warn;
-use ziggurat_layers::bearer::{Denied, TokenHash};
+use ziggurat_layers::{
+    bearer::{Denied, TokenHash},
+    clock::Clock,
+};
 use ziggurat_runtime::lock;
 use ziggurat_state::{Answer, NewSession, Shared, SharedSession};
 use ziggurat_tokens::{ApiTokens, Identity};
 
-use crate::{
-    LoginError, attempts::log_error, session_index::SessionIndex, sessions::LIFETIME,
-    users::UserRecord,
-};
+use crate::{LoginError, attempts::log_error, session_index::SessionIndex, users::UserRecord};
 
 /// Time for which a cached session is valid while the database is unreachable.
 const GRACE: Duration = Duration::from_mins(5);
@@ -51,22 +51,10 @@ impl ReplicatedSessions {
     pub(super) async fn open(
         &self,
         token: TokenHash,
-        user: &UserRecord,
-        max_per_user: usize,
+        new: &NewSession<'_>,
     ) -> Result<Timestamp, LoginError> {
-        let new = NewSession {
-            user: &user.name,
-            account: Some(&user.id),
-            account_made: user.created_at,
-            api_token: None,
-            seconds: LIFETIME.as_secs(),
-            max_per_user,
-        };
-        let ends = self.store.open_session(token, &new).await?;
-        let ends = ends.ok_or(LoginError::Disabled)?;
-        // The session is open even if the counter cannot be reset.
-        self.note_success(&user.name).await;
-        Ok(ends)
+        let ends = self.store.open_session(token, new).await?;
+        ends.ok_or(LoginError::Disabled)
     }
 
     /// Forgets the failures of an account.
@@ -88,11 +76,12 @@ impl ReplicatedSessions {
             account: None,
             account_made: None,
             api_token: Some(api_token),
+            grant: None,
+            signed_in_at: None,
             seconds: lifetime.as_secs(),
             max_per_user: max_per_token,
         };
-        let ends = self.store.open_session(session, &new).await?;
-        ends.ok_or(LoginError::Disabled)
+        self.open(session, &new).await
     }
 
     /// Drops a session from the cache, and returns it if it was there.
@@ -120,10 +109,9 @@ impl ReplicatedSessions {
         &self,
         token: TokenHash,
         answer: Answer,
-        now: Duration,
-        known: &SessionIndex,
-        tokens: &ApiTokens,
+        accounts: &crate::Shared,
     ) -> (Result<Identity, Denied>, Vec<TokenHash>) {
+        let (now, known) = (Clock::now(&accounts.clock), accounts.known.load());
         let (session, is_new) = match answer {
             Answer::Session(session) => (Some(session), true),
             Answer::Missing => (None, true),
@@ -132,8 +120,11 @@ impl ReplicatedSessions {
                 None => return (Err(Denied::Unavailable), Vec::new()),
             },
         };
-        let valid =
-            session.and_then(|session| Some((holder(token, &session, known, tokens)?, session)));
+        let valid = session.filter(|session| !accounts.has_ended(session.grant));
+        let valid = valid.and_then(|session| {
+            let holder = holder(token, &session, &known, &accounts.tokens)?;
+            Some((holder, session))
+        });
         match valid {
             Some((identity, session)) if is_new => {
                 (Ok(identity), self.remember(token, session, now))
@@ -205,7 +196,7 @@ fn holder(
             let identity = tokens.find(api_token)?;
             Some(
                 identity
-                    .with_sign_in(session.opened_at)
+                    .with_sign_in(session.signed_in_at)
                     .with_expiry(Some(session.ends_at)),
             )
         }

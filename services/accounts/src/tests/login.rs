@@ -582,15 +582,25 @@ async fn a_check_without_a_session_counts_and_clears_as_a_login_does() {
 
 /// A sign-in for browsers that one user needs.
 #[derive(Clone, Default)]
-struct Rules {
+pub(super) struct Rules {
     needs: &'static str,
     gone: Arc<Mutex<Vec<PersonId>>>,
+    pub(super) ended: Arc<Mutex<Vec<GrantId>>>,
+    pub(super) left: Arc<Mutex<Vec<GrantId>>>,
 }
 
 impl BrowserSignIn for Rules {
     fn needs_browser(&self, person: PersonId) -> NeedsBrowser {
         let needs = self.needs;
         Box::pin(async move { Ok(person.name() == needs) })
+    }
+
+    fn has_ended(&self, grant: GrantId) -> bool {
+        lock(&self.ended).contains(&grant)
+    }
+
+    fn signed_out(&self, grant: GrantId) {
+        lock(&self.left).push(grant);
     }
 
     fn people_gone(&self, people: Vec<PersonId>) {

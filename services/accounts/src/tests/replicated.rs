@@ -2,7 +2,7 @@ use tokio::task::JoinSet;
 use ziggurat_postgres::{fixture::Fixture, pool::Pools};
 use ziggurat_state::StateDatabase;
 
-use super::*;
+use super::{login::Rules, *};
 
 /// Accounts with sessions in a database.
 struct Replica {
@@ -295,4 +295,41 @@ async fn an_account_that_replicas_locked_is_unlocked() {
     assert!(!accounts.locked().await.expect("read").contains(&again));
     accounts.unlock("alice").await.expect("unlocked");
     assert!(!accounts.locked().await.expect("read").contains(&alice));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_a_browser_ends_with_its_grant_at_each_replica() {
+    let mut replica = Replica::new().await;
+    let rules = Rules::default();
+    replica.setup.accounts.add_browser_sign_in(rules.clone());
+    let signed_in_at = replica.setup.clock.now() - Duration::from_mins(10);
+    let login = BrowserLogin {
+        person: replica.setup.alice().person_id(),
+        signed_in_at,
+        grant: [7; 16],
+        ends_at: replica.setup.clock.now() + Duration::from_mins(60),
+    };
+    let session = replica
+        .setup
+        .accounts
+        .open_session(login)
+        .await
+        .expect("opened");
+    let identity = replica.verdict(&session.token).await.expect("good");
+    assert_eq!(identity.user(), Some("alice"));
+    assert_eq!(identity.signed_in_at(), Some(signed_in_at));
+    let sql = "SELECT round(ends_at - date_part('epoch', now()))::bigint / 60 \
+               FROM ziggurat.sessions";
+    let minutes = replica.fixture.count(sql).await;
+    assert!((57..=60).contains(&minutes), "{minutes}");
+
+    lock(&rules.ended).push([7; 16]);
+    let verdict = replica.verdict(&session.token).await;
+    assert_eq!(verdict, Err(Denied::Invalid));
+    assert_eq!(replica.setup.gone(), [key(&session.token)]);
+    let token = TokenHash::of(session.token.expose_secret());
+    for _ in 0..2 {
+        replica.setup.accounts.log_out(token).await.expect("left");
+        assert_eq!(*lock(&rules.left), [[7; 16]], "once");
+    }
 }

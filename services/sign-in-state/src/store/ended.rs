@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use arc_swap::ArcSwap;
-use tokio::time;
+use tokio::{sync::watch, time};
 use ziggurat_mcp_auth::{GrantId, Seconds};
 use ziggurat_state::StoreError;
 
@@ -26,6 +26,7 @@ const LEEWAY: Seconds = 300;
 pub struct EndedGrants {
     /// By grant, the moment of the end.
     ended: ArcSwap<HashMap<GrantId, Seconds>>,
+    changes: watch::Sender<()>,
 }
 
 // === impl EndedGrants ===
@@ -46,6 +47,12 @@ impl EndedGrants {
         list
     }
 
+    /// Tells of each change.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
     /// Adds grants that this process ended.
     pub(crate) fn add(&self, grants: &[GrantId], now: Seconds) {
         if grants.is_empty() {
@@ -56,6 +63,7 @@ impl EndedGrants {
             ended.extend(grants.iter().map(|grant| (*grant, now)));
             ended
         });
+        self.changes.send_replace(());
     }
 
     /// Replaces the grants by the ones of the store. Grants that ended here meanwhile stay, until their
@@ -73,6 +81,7 @@ impl EndedGrants {
             ended.extend(kept.map(|(grant, at)| (*grant, *at)));
             ended
         });
+        self.changes.send_replace(());
     }
 }
 

@@ -6,7 +6,7 @@ use ziggurat_postgres::driver::{Query, Row, Value, query};
 
 use crate::{
     StoreError,
-    shared::{Shared, digest},
+    shared::{Shared, bytes},
 };
 
 /// Maximum number of callers in a statement.
@@ -53,7 +53,7 @@ impl Shared {
             }
             for row in &rows {
                 let calls = u32::try_from(row.get::<i64>(1)?).unwrap_or_default();
-                leased.push((digest(row, 0)?, calls));
+                leased.push((bytes(row, 0)?, calls));
             }
             match rest.next() {
                 Some(next) => batch = next,
@@ -66,7 +66,7 @@ impl Shared {
 /// Returns whether a row is of this caller.
 fn has(rows: &[Row], caller: &[u8; 32]) -> bool {
     rows.iter()
-        .any(|row| digest(row, 0).is_ok_and(|found| found == *caller))
+        .any(|row| bytes(row, 0).is_ok_and(|found| found == *caller))
 }
 
 /// Returns the statement that makes the rows of callers, with the time of now, so that no replica

@@ -21,7 +21,7 @@ use ziggurat_postgres::driver::{DriverError, Row, Value, query};
 
 use crate::{
     StateDatabase, StoreError,
-    shared::{SharedSession, digest},
+    shared::{SharedSession, bytes},
 };
 
 /// Maximum number of sessions looked up in one statement.
@@ -214,8 +214,9 @@ async fn find(
     let query = query(
         "SELECT pg_catalog.encode(token, 'base64'), username, account_made, \
          ends_at - pg_catalog.date_part('epoch', statement_timestamp()), selection, ends_at, \
-         pg_catalog.floor(pg_catalog.date_part('epoch', opened_at))::bigint, \
-         pg_catalog.encode(api_token, 'base64'), account FROM ziggurat.sessions WHERE token = ANY($1) \
+         coalesce(signed_in_at, pg_catalog.floor(pg_catalog.date_part('epoch', opened_at))::bigint), \
+         pg_catalog.encode(api_token, 'base64'), account, pg_catalog.encode(grant_id, 'base64') \
+         FROM ziggurat.sessions WHERE token = ANY($1) \
          AND ends_at > pg_catalog.date_part('epoch', statement_timestamp())",
     )
     .bind(tokens);
@@ -226,18 +227,21 @@ fn session(row: &Row) -> Result<(TokenHash, SharedSession), StoreError> {
     let moment = |seconds: i64| Timestamp::from_second(seconds).map_err(DriverError::value);
     let account_made: Option<i64> = row.get(2)?;
     let api_token = row.get::<Option<String>>(7)?;
-    let api_token = api_token.map(|_| digest(row, 7)).transpose()?;
+    let api_token = api_token.map(|_| bytes(row, 7)).transpose()?;
+    let grant = row.get::<Option<String>>(9)?;
+    let grant = grant.map(|_| bytes(row, 9)).transpose()?;
     let session = SharedSession {
         user: row.get::<String>(1)?.into(),
         account: row.get::<Option<String>>(8)?.map(Arc::from),
         account_made: account_made.map(moment).transpose()?,
         api_token: api_token.map(TokenHash::from_bytes),
-        opened_at: moment(row.get(6)?)?,
+        grant,
+        signed_in_at: moment(row.get(6)?)?,
         ends_at: moment(row.get(5)?)?,
         left: Duration::try_from_secs_f64(row.get(3)?).unwrap_or_default(),
         selection: row.get::<Option<String>>(4)?.map(Arc::from),
     };
-    Ok((TokenHash::from_bytes(digest(row, 0)?), session))
+    Ok((TokenHash::from_bytes(bytes(row, 0)?), session))
 }
 
 async fn end_sessions(state: &StateDatabase, users: &[String]) -> Result<(), StoreError> {

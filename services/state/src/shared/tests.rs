@@ -38,6 +38,8 @@ fn session(user: &str) -> NewSession<'_> {
         account: Some(user),
         account_made: Some(now()),
         api_token: None,
+        grant: None,
+        signed_in_at: None,
         seconds: 3600,
         max_per_user: MAX,
     }

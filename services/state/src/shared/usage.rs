@@ -18,7 +18,7 @@ use ziggurat_postgres::driver::{Query, Row, Value, query};
 
 use crate::{
     StateDatabase, StoreError,
-    shared::{Shared, digest},
+    shared::{Shared, bytes},
 };
 
 /// Maximum number of callers that a statement writes, and of those that it reads.
@@ -250,7 +250,7 @@ fn read(rows: &[Row]) -> Result<(i64, Vec<CallerUsage>), StoreError> {
         if row.value(1)?.is_some() {
             let count = |at| Ok::<_, StoreError>(u64::try_from(row.get::<i64>(at)?).unwrap_or(0));
             totals.push(CallerUsage {
-                caller: digest(row, 1)?,
+                caller: bytes(row, 1)?,
                 rows: count(2)?,
                 bytes: count(3)?,
             });
