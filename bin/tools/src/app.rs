@@ -168,6 +168,7 @@ impl App {
             store,
             observation: &self.observation,
             folder: &configuration.data_folder,
+            has_console: http.console,
         };
         let issuer = http.issuer(address);
         let started = sign_in::start(section, issuer, &parts, &mut self.tasks);

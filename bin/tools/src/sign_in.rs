@@ -1,6 +1,7 @@
 //! The sign-in of people at this server: its own authorization server.
 
 mod accounts;
+mod console;
 mod events;
 mod people;
 mod tokens;
@@ -21,7 +22,10 @@ use ziggurat_sign_in_state::{KeyFile, SignInSection, SignInStore, SweepRules};
 use self::{accounts::BesideAccounts, events::Events, people::UserFilePeople};
 use crate::observation::Observation;
 
-pub(crate) use self::tokens::{OwnTokens, SignedTokens};
+pub(crate) use self::{
+    console::ConsoleEntrance,
+    tokens::{OwnTokens, SignedTokens},
+};
 
 /// The authorization server over the accounts of the user file.
 type OwnSignIn = SignIn<UserFilePeople, SignInStore, KeyFile>;
@@ -39,6 +43,8 @@ pub(crate) struct ServedSignIn {
     pub(crate) detour: Detour,
     /// The public address, without a slash at its end.
     pub(crate) issuer: String,
+    /// Opens sessions of the console.
+    pub(crate) console: ConsoleEntrance,
 }
 
 /// Parts of the server that a sign-in uses.
@@ -49,6 +55,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) observation: &'a Observation,
     /// Folder with the keys.
     pub(crate) folder: &'a Path,
+    /// Says that there is a console.
+    pub(crate) has_console: bool,
 }
 
 /// Starts the sign-in at this public address. `tasks` gets the tasks that keep it up to date. Also
@@ -68,7 +76,8 @@ pub(crate) async fn start(
     let keys = KeyFile::open(parts.folder).context(SECTION)?;
     keys.add_seal().context(SECTION)?;
     let people = UserFilePeople::new(accounts.clone(), parts.databases.clone());
-    let settings = section.settings(&issuer, vec![resource(section, &issuer)]);
+    let mut settings = section.settings(&issuer, vec![resource(section, &issuer)]);
+    settings.console = parts.has_console.then(|| console::PAGE.to_owned());
     let service = SignIn::new(settings, people, store.clone(), keys.clone());
     let mut service = service.context("invalid configuration: http.auth.oauth")?;
     let fetch = section.fetch();
@@ -90,12 +99,18 @@ pub(crate) async fn start(
     accounts.add_browser_sign_in(beside);
     let gone = accounts::end_grants(store.clone(), accounts.clone(), gone);
     tasks.spawn(gone);
+    tasks.spawn(console::end_sessions(store.ended(), accounts.clone()));
     let tokens = OwnTokens::new(section, &issuer, &service, parts);
     let tokens = tokens.context(SECTION)?;
     follow(section, store.clone(), keys, &tokens, tasks).await;
     info!("people sign in at {issuer}/oauth/authorize");
-    let detour = Detour::new(OwnSignIn::serves, service);
-    Ok((ServedSignIn { detour, issuer }, tokens))
+    let console = ConsoleEntrance::new(service.clone(), accounts.clone());
+    let served = ServedSignIn {
+        detour: Detour::new(OwnSignIn::serves, service),
+        issuer,
+        console,
+    };
+    Ok((served, tokens))
 }
 
 /// Starts the tasks that keep grants and keys up to date.
@@ -106,7 +121,8 @@ async fn follow(
     tokens: &OwnTokens,
     tasks: &mut JoinSet<()>,
 ) {
-    let lifetime = section.access_lifetime();
+    // Sessions of the console ask for them, too.
+    let lifetime = section.access_lifetime().max(console::LONGEST_SESSION);
     if let Err(error) = store.read_ended(lifetime, now()).await {
         let error: &dyn Error = &error;
         warn!(error, "sign-ins that have ended cannot be read yet");

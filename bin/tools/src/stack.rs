@@ -90,7 +90,9 @@ pub(crate) fn build(
     let hosts = http.hosts(address.ip()).context("http.allowed_hosts")?;
     let console = Console::new(http, address, app.guard.is_some());
     let (origins, has_console) = (page_origins(http, console.as_ref())?, console.is_some());
-    let sign_in = console.as_ref().map(|it| it.sign_in(configuration, app));
+    let sign_in = console
+        .as_ref()
+        .map(|it| it.sign_in(configuration, app, own_sign_in.as_ref()));
     let issuer = configuration.auth.issuer.as_ref();
     let issuer = issuer.filter(|_| app.guard.is_some());
     let challenge = resource::challenge(own_sign_in.as_ref(), issuer)?;
@@ -280,6 +282,7 @@ fn administration(app: &App, configuration: &Configuration) -> Router {
         user_file: user_file.clone(),
         min_password_length: *min_password_length,
         accounts,
+        grants: app.sign_in_store.clone(),
         conversations: app.conversations.clone(),
         databases: app.databases.clone(),
         readiness: app.readiness.clone(),

@@ -4,7 +4,9 @@ mod mcp;
 
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
-use ziggurat_admin_api::{audit, configuration, databases as admin_databases, tokens, users};
+use ziggurat_admin_api::{
+    audit, configuration, databases as admin_databases, grants, tokens, users,
+};
 use ziggurat_calls::activity;
 use ziggurat_chat_api::{compact, conversations, databases, library, llm, user};
 use ziggurat_console::session;
@@ -85,6 +87,7 @@ fn areas() -> Vec<utoipa::openapi::OpenApi> {
         tokens::Description::openapi(),
         audit::Description::openapi(),
         users::Description::openapi(),
+        grants::Description::openapi(),
         admin_databases::Description::openapi(),
         configuration::Description::openapi(),
     ]

@@ -13,6 +13,7 @@ mod administrator;
 pub mod audit;
 pub mod configuration;
 pub mod databases;
+pub mod grants;
 pub mod program;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ use ziggurat_accounts::Accounts;
 use ziggurat_databases::{Databases, SelectError};
 use ziggurat_http::{ErrorAndCode, Payload, Readiness};
 use ziggurat_layers::body_limit::BodyLimitLayer;
+use ziggurat_sign_in_state::SignInStore;
 use ziggurat_state::Conversations;
 
 use self::program::SharedProgram;
@@ -63,6 +65,8 @@ pub struct Services {
     pub min_password_length: usize,
     /// Accounts of the server.
     pub accounts: Accounts,
+    /// Grants of the users, if they sign in with browsers.
+    pub grants: Option<SignInStore>,
     /// State of the users, if it is kept.
     pub conversations: Option<Conversations>,
     /// Databases of the server.
@@ -138,6 +142,8 @@ pub fn routes(api: AdminApi) -> Router {
             "/api/admin/users/{username}/sessions",
             delete(users::end_sessions),
         )
+        .route("/api/admin/grants", get(grants::list))
+        .route("/api/admin/grants/{id}", delete(grants::remove))
         .route("/api/admin/databases", get(databases::list))
         .route("/api/admin/databases/{name}/test", post(databases::test))
         .route("/api/admin/configuration", get(configuration::show))

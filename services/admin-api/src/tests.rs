@@ -97,6 +97,7 @@ impl Setup {
             user_file,
             min_password_length: 12,
             accounts,
+            grants: None,
             conversations: None,
             databases: databases(),
             readiness: Readiness::new("database"),
@@ -205,4 +206,17 @@ async fn a_token_gets_only_toolsets_that_there_are() {
     assert_eq!((status, &made["record"]["toolsets"]), (201, &json!(null)));
     let (status, refused) = setup.ask("POST", path, r#"{"toolsets": ["x"]}"#).await;
     assert_eq!((status, &refused["code"]), (400, &json!("unknown_toolset")));
+}
+
+#[tokio::test]
+async fn without_a_sign_in_there_are_no_grants() {
+    let setup = Setup::new();
+    for (method, path) in [
+        ("GET", "/api/admin/grants?username=ann"),
+        ("DELETE", "/api/admin/grants/AAAAAAAAAAAAAAAAAAAAAA"),
+    ] {
+        let (status, answer) = setup.ask(method, path, "").await;
+        assert_eq!(status, 404, "{method}");
+        assert_eq!(answer["code"], "sign_in_off", "{method}");
+    }
 }

@@ -141,11 +141,16 @@ impl AdminApi {
         changed.await.map_err(unwritten)?.map_err(refused)
     }
 
-    /// Returns the users by name.
-    async fn users(&self) -> Result<Vec<AdminUser>, Refusal> {
+    /// Returns the records of the user file.
+    pub(crate) async fn records(&self) -> Result<Vec<UserRecord>, Refusal> {
         let file = self.user_file();
         let records = spawn_blocking(move || file.list()).await;
-        let records = records.map_err(unreadable)?.map_err(unreadable)?;
+        records.map_err(unreadable)?.map_err(unreadable)
+    }
+
+    /// Returns the users by name.
+    async fn users(&self) -> Result<Vec<AdminUser>, Refusal> {
+        let records = self.records().await?;
         // Without the database that replicas share, the rest can still be shown.
         let counts = self.0.accounts.session_counts().await.ok();
         let locked = self.0.accounts.locked().await.unwrap_or_default();
@@ -349,7 +354,8 @@ pub(crate) async fn remove(
 
 /// Ends the sessions of a user
 ///
-/// They end within 100 ms, those of the console too.
+/// They end within 100 ms, the ones of the console and of the browser sign-in too. All grants of the
+/// user end with them.
 #[utoipa::path(delete, path = "/api/admin/users/{username}/sessions", tag = "Administration",
     operation_id = "admin_end_sessions",
     params(("username" = String, Path, description = "The name of the user")),
@@ -367,6 +373,7 @@ pub(crate) async fn end_sessions(
 ) -> Result<StatusCode, Refusal> {
     let name = named(name)?;
     api.user(&name).await?;
+    api.end_sign_ins(&name).await?;
     api.0.accounts.log_out_user(&name).await.map_err(unended)?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -13,13 +13,18 @@ pub(crate) type Refusal = ziggurat_http::Refusal<ErrorAndCode>;
 const LATER: Duration = Duration::from_secs(5);
 
 pub(crate) fn bad_request() -> Refusal {
-    let message = "Send a username and a password, or a token";
+    let message = "Send a username and a password, a token, or a code";
     Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message)
 }
 
 pub(crate) fn denied() -> Refusal {
     let message = "The token is not valid, or has ended";
     Refusal::new(StatusCode::UNAUTHORIZED, "denied", message)
+}
+
+pub(crate) fn bad_code() -> Refusal {
+    let message = "The sign-in has expired, start it again";
+    Refusal::new(StatusCode::UNAUTHORIZED, "bad_credentials", message)
 }
 
 pub(crate) fn https_required() -> Refusal {

@@ -1,6 +1,8 @@
 //! `/api/console/session`: signing in to the console with a browser, and out of it.
 
-use std::{pin::Pin, sync::Arc};
+mod browser;
+
+use std::{ops::Not, pin::Pin, sync::Arc};
 
 use axum::{
     Extension, Json, Router,
@@ -26,6 +28,7 @@ use ziggurat_layers::{
 };
 use ziggurat_tokens::Identity;
 
+pub use self::browser::{BrowserCode, BrowserSignIn, OpenedSession};
 use crate::{
     halves::KEY,
     refusals::{self, Refusal},
@@ -48,6 +51,7 @@ struct Parts {
     sites: Sites,
     accounts: Option<Accounts>,
     verifier: Option<Box<VerifyToken>>,
+    browser: Option<BrowserSignIn>,
     server: Server,
     facts: Box<FactsOf>,
 }
@@ -139,6 +143,9 @@ struct CallerSession {
     /// Time at which the session or the token ends; null if it does not, or if its issuer decides.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
+    /// Is true if the page can go on to the browser sign-in of this server; else left out.
+    #[serde(skip_serializing_if = "Not::not")]
+    browser_sign_in: bool,
     server: Server,
     features: Features,
     limits: RowLimits,
@@ -157,12 +164,15 @@ struct SignedOut {
     signed_in: bool,
     /// Is true if the server asks for a sign-in.
     auth: bool,
+    /// Is true if the page can go on to the browser sign-in of this server; else left out.
+    #[serde(skip_serializing_if = "Not::not")]
+    browser_sign_in: bool,
     server: Server,
     /// Reason why no browser can sign in here: `https_required`, `public_url_missing`, or null.
     problem: Option<&'static str>,
 }
 
-/// A name and a password, or an API token.
+/// A name and a password, an API token, or the code that a browser came back with.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ConsoleCredentials)]
 struct Credentials {
@@ -174,6 +184,21 @@ struct Credentials {
     /// API token, in place of both.
     #[schema(value_type = Option<String>, format = Password)]
     token: Option<SecretText>,
+    /// Code of the browser sign-in, with `verifier` and `redirect_uri`.
+    #[schema(value_type = Option<String>, format = Password)]
+    code: Option<SecretText>,
+    /// Verifier of the request for the code.
+    #[schema(value_type = Option<String>, format = Password)]
+    verifier: Option<SecretText>,
+    /// Address of the page that the browser came back to.
+    redirect_uri: Option<String>,
+}
+
+/// One of the ways to sign in.
+enum Way {
+    Password(String, SecretString),
+    Token(SecretString),
+    Browser(BrowserCode),
 }
 
 /// A text that is never shown.
@@ -189,7 +214,8 @@ struct Presented(TokenHash);
 
 impl SignIn {
     /// Signs in the users and tokens of these accounts, or needs no sign-in without any. `facts`
-    /// returns what the server offers to a caller.
+    /// returns what the server offers to a caller. Browsers also come from a sign-in of this server,
+    /// if it has one.
     #[must_use]
     pub fn new(
         (name, version): (&'static str, &'static str),
@@ -198,6 +224,7 @@ impl SignIn {
             Accounts,
             impl Verify<Identity = Identity, Future: Send + 'static> + Send + Sync + 'static,
         )>,
+        browser: Option<BrowserSignIn>,
         facts: impl Fn(Option<&Identity>) -> Facts + Send + Sync + 'static,
     ) -> Self {
         let (accounts, verifier) = accounts.unzip();
@@ -209,6 +236,7 @@ impl SignIn {
             sites,
             accounts,
             verifier,
+            browser,
             server: Server { name, version },
             facts: Box::new(facts),
         }))
@@ -226,7 +254,12 @@ impl SignIn {
             .layer(from_fn_with_state(self, identify))
     }
 
-    fn signed_in(&self, identity: Option<&Identity>, key: Option<String>) -> CallerSession {
+    fn signed_in(
+        &self,
+        identity: Option<&Identity>,
+        site: Option<&Site>,
+        key: Option<String>,
+    ) -> CallerSession {
         let Facts { features, limits } = (self.0.facts)(identity);
         CallerSession {
             signed_in: true,
@@ -236,11 +269,21 @@ impl SignIn {
             admin: identity.is_some_and(Identity::is_admin),
             signed_in_at: identity.and_then(Identity::signed_in_at),
             expires_at: identity.and_then(Identity::expires_at),
+            browser_sign_in: self.has_browser_sign_in(site),
             server: self.0.server,
             features,
             limits,
             key,
         }
+    }
+
+    /// Returns whether the page of a site can go on to the browser sign-in, which sends it back to one
+    /// address.
+    fn has_browser_sign_in(&self, site: Option<&Site>) -> bool {
+        let browser = self.0.browser.as_ref();
+        browser
+            .zip(site)
+            .is_some_and(|(browser, site)| site.has_origin(browser.origin()))
     }
 
     /// Returns the site of a request that may sign in.
@@ -261,6 +304,31 @@ impl std::fmt::Debug for SignIn {
         f.debug_struct("SignIn")
             .field("sites", &self.0.sites)
             .finish_non_exhaustive()
+    }
+}
+
+// === impl Credentials ===
+
+impl Credentials {
+    /// Returns the way to sign in, if it is exactly one.
+    fn way(self) -> Option<Way> {
+        let browser = (self.code, self.verifier, self.redirect_uri);
+        Some(match (self.username, self.password, self.token, browser) {
+            (None, None, Some(SecretText(token)), (None, None, None)) => Way::Token(token),
+            (Some(username), Some(SecretText(password)), None, (None, None, None))
+                if !username.is_empty() && !password.expose_secret().is_empty() =>
+            {
+                Way::Password(username, password)
+            }
+            (None, None, None, (Some(code), Some(verifier), Some(redirect_uri))) => {
+                Way::Browser(BrowserCode {
+                    code: code.0,
+                    verifier: verifier.0,
+                    redirect_uri,
+                })
+            }
+            _ => return None,
+        })
     }
 }
 
@@ -327,17 +395,21 @@ async fn show(
 ) -> Json<CallerState> {
     let identity = identity.map(|Extension(identity)| identity);
     let parts = &*sign_in.0;
+    let site = parts.sites.of(&request);
+    let problem = site.as_ref().err().copied().map(Problem::as_str);
+    let site = site.ok();
     Json(if identity.is_some() || parts.accounts.is_none() {
-        CallerState::SignedIn(Box::new(sign_in.signed_in(identity.as_ref(), None)))
+        CallerState::SignedIn(Box::new(sign_in.signed_in(identity.as_ref(), site, None)))
     } else {
         CallerState::SignedOut(SignedOut {
             signed_in: false,
             auth: true,
+            browser_sign_in: sign_in.has_browser_sign_in(site),
             server: Server {
                 version: None,
                 ..parts.server
             },
-            problem: parts.sites.of(&request).err().map(Problem::as_str),
+            problem,
         })
     })
 }
@@ -350,11 +422,11 @@ async fn show(
     operation_id = "console_sign_in", security(()), request_body = Credentials,
     responses(
         (status = 200, description = "The browser is signed in", body = CallerSession),
-        (status = 400, description = "The body has neither a name and a password nor a token"),
-        (status = 401, description = "The password or the token is wrong, or the account is \
-            disabled"),
-        (status = 403, description = "The cookie would travel unencrypted, or the request is not of \
-            the console of this server"),
+        (status = 400, description = "The body has no name and password, no token and no code"),
+        (status = 401, description = "The password, the token or the code is wrong, or the account \
+            is disabled"),
+        (status = 403, description = "The cookie would travel unencrypted, the request is not of \
+            the console of this server, or the account needs the browser sign-in"),
         (status = 404, description = "The server needs no sign-in"),
         (status = 429, description = "Too many logins from this address have failed"),
         (status = 503, description = "No session can be opened at the moment"),
@@ -365,34 +437,29 @@ async fn sign_in(State(sign_in): State<SignIn>, request: Request) -> Result<Resp
     let (Some(accounts), Some(verifier)) = (&parts.accounts, &parts.verifier) else {
         return Err(Refusal::not_found());
     };
-    let cookie = &sign_in.admit(&request)?.cookie;
+    let site = sign_in.admit(&request)?;
     let client = request.extensions().get().map(ClientIp::client);
+    let extensions = request.extensions().clone();
     let payload = Payload::<ErrorAndCode>::from_request(request, &()).await?;
     let credentials: Credentials = payload.object().map_err(|_| refusals::bad_request())?;
-    let session = match credentials {
-        Credentials {
-            username: None,
-            password: None,
-            token: Some(SecretText(token)),
-        } => accounts.exchange(&token).await,
-        Credentials {
-            username: Some(username),
-            password: Some(SecretText(password)),
-            token: None,
-        } if !username.is_empty() && !password.expose_secret().is_empty() => {
-            accounts.login(&username, password, client).await
+    let session = match credentials.way().ok_or_else(refusals::bad_request)? {
+        Way::Token(token) => accounts.exchange(&token).await,
+        Way::Password(username, password) => accounts.login(&username, password, client).await,
+        Way::Browser(code) => {
+            let browser = parts.browser.as_ref().ok_or_else(refusals::bad_request)?;
+            let opened = browser.open(code, extensions).await;
+            opened.transpose().ok_or_else(refusals::bad_code)?
         }
-        _ => return Err(refusals::bad_request()),
     };
     let Session { token, .. } = session.map_err(refusals::login)?;
     let identity = verifier(token.expose_secret()).await;
     let identity = identity.map_err(|_| refusals::unavailable())?;
     let halves = TokenHalves::of(&token).ok_or_else(refusals::unavailable)?;
     let key = halves.key.expose_secret().to_owned();
-    let answer = sign_in.signed_in(Some(&identity), Some(key));
+    let answer = sign_in.signed_in(Some(&identity), Some(site), Some(key));
     let mut response = Json(answer).into_response();
     let half = halves.cookie.expose_secret();
-    if let Some(value) = set_cookie(cookie, half, "") {
+    if let Some(value) = set_cookie(&site.cookie, half, "") {
         response.headers_mut().insert(header::SET_COOKIE, value);
     }
     Ok(response)

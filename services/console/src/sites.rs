@@ -167,6 +167,11 @@ impl Site {
         })
     }
 
+    /// Returns whether its pages have this origin.
+    pub(crate) fn has_origin(&self, origin: &str) -> bool {
+        self.origin == origin
+    }
+
     /// Returns whether it is a local one with this host and port.
     fn is_at(&self, host: Option<&str>) -> bool {
         let own = self.origin.split_once("://").map(|(_, host)| host);

@@ -19,6 +19,7 @@ use crate::{
     catalogue::current::CurrentCatalogue,
     configuration::{Configuration, Http},
     interface::{NAME, VERSION},
+    sign_in::ServedSignIn,
 };
 
 /// The console of a running server.
@@ -52,13 +53,20 @@ impl Console {
     }
 
     /// Makes the endpoints of signing in.
-    pub(crate) fn sign_in(&self, configuration: &Configuration, app: &App) -> SignIn {
+    pub(crate) fn sign_in(
+        &self,
+        configuration: &Configuration,
+        app: &App,
+        own: Option<&ServedSignIn>,
+    ) -> SignIn {
         let accounts = app.accounts.clone().zip(app.guard.clone());
+        let browser = own.map(|own| own.console.at(&own.issuer));
         let offered = Offered::new(configuration, app);
         SignIn::new(
             (NAME, VERSION),
             self.sites.clone(),
             accounts,
+            browser,
             move |caller| offered.to(caller),
         )
     }

@@ -1,6 +1,7 @@
 //! Sign-in with a browser: a person gives a client the bare address.
 
 mod administration;
+mod console;
 mod entrances;
 mod events;
 

@@ -41,6 +41,13 @@ export const deleteUser = (name: string): Promise<void> => call(userPath(name), 
 
 export const endSessions = (name: string): Promise<void> => call(`${userPath(name)}/sessions`, { method: 'DELETE' })
 
+/** The permission of a user for a client, or a session of the console. */
+export type Grant = Whole<Schemas['AdminGrant']>
+
+export const grantsOf = (name: string, signal?: AbortSignal): Promise<{ grants: Grant[] }> => call(`/api/admin/grants?username=${encodeURIComponent(name)}`, signalOf(signal))
+
+export const endGrant = (id: string): Promise<void> => call(`/api/admin/grants/${encodeURIComponent(id)}`, { method: 'DELETE' })
+
 /** A configured database, without its password. */
 export type AdminDatabase = Whole<Schemas['AdminDatabase']>
 

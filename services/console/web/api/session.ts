@@ -7,6 +7,8 @@ export interface Session {
   signed_in: boolean
   /** Is false if the server needs no sign-in. */
   auth: boolean
+  /** Is true if this page can go on to the browser sign-in; else absent. */
+  browser_sign_in?: true
   kind: 'user' | 'token' | 'client' | 'open' | null
   user: string | null
   admin: boolean
@@ -28,12 +30,21 @@ export interface Session {
 export interface SignedOut {
   signed_in: false
   auth: boolean
+  /** Is true if this page can go on to the browser sign-in; else absent. */
+  browser_sign_in?: true
   server: { name: string }
   /** Reason why signing in is not possible here. */
   problem: 'https_required' | 'public_url_missing' | null
 }
 
-export type Credentials = { username: string; password: string } | { token: string }
+/** The code that this browser came back with from the browser sign-in. */
+export interface BrowserCode {
+  code: string
+  verifier: string
+  redirect_uri: string
+}
+
+export type Credentials = { username: string; password: string } | { token: string } | BrowserCode
 
 /** Asks the server who the caller of this browser is. Never opens a dialog. */
 export function currentSession(): Promise<Session | SignedOut> {

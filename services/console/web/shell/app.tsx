@@ -113,7 +113,7 @@ function SessionOver({ caller }: { caller: Session }) {
   return (
     <Dialog title={text.sessionOver} onClose={giveUp} closable={false}>
       <p>{text.sessionOverText}</p>
-      <SignInForm initialUser={caller.user ?? ''} />
+      <SignInForm initialUser={caller.user ?? ''} browser={caller.browser_sign_in === true} />
       <Button kind="quiet" class="wide" onClick={giveUp}>
         {text.leave}
       </Button>
@@ -128,7 +128,7 @@ function RecentSignIn({ caller, action }: { caller: Session; action: string }) {
       <p>
         {text.signInAgainThen} <strong class="foreign">{action}</strong>
       </p>
-      <SignInForm initialUser={caller.user ?? ''} usersOnly submit={text.signInAndGoOn} />
+      <SignInForm initialUser={caller.user ?? ''} usersOnly browser={caller.browser_sign_in === true} again submit={text.signInAndGoOn} />
     </Dialog>
   )
 }

@@ -95,7 +95,8 @@ const nameOf = (session: Session): string =>
 
 function accountItems(session: Session): MenuItem[] {
   if (!session.auth) return []
-  return [{ label: text.signOut, icon: 'sign-out', onChoose: () => void leave() }]
+  const programs: MenuItem = { label: text.programs, icon: 'key', href: '/oauth/account' }
+  return [...(session.browser_sign_in ? [programs] : []), { label: text.signOut, icon: 'sign-out', onChoose: () => void leave() }]
 }
 
 const helpItems = (): MenuItem[] => [

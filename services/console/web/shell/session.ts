@@ -2,12 +2,16 @@ import { signal } from '@preact/signals'
 import { onSessionOver } from '../api/client'
 import { databases, type Database } from '../api/databases'
 import { forgetKey, keepKey, onKeyOfOtherTab } from '../api/key'
-import { type Credentials, currentSession, type Session, type SignedOut, signIn, signOut } from '../api/session'
+import { type BrowserCode, type Credentials, currentSession, type Session, type SignedOut, signIn, signOut } from '../api/session'
+import { takeReturned } from './browser-sign-in'
 import { forgetDrafts } from './drafts'
 import { addressOf, BASE, database, place, replace, startAt } from './router'
 
 /** The caller of this tab: unknown at first, then signed out or signed in. */
 export const session = signal<Session | SignedOut | null>(null)
+
+/** Failure of the browser sign-in that this tab came back from. */
+export const browserProblem = signal<unknown>(null)
 
 /** Failure of the first request for the session, in the server's words. */
 export const sessionProblem = signal<unknown>(null)
@@ -30,13 +34,26 @@ export const currentDatabase = (): Database | undefined => available.value?.find
 /** Asks the server who the caller is, and for its databases. */
 export async function startSession(): Promise<void> {
   sessionProblem.value = null
+  const returned = takeReturned()
+  if (returned && 'problem' in returned) browserProblem.value = returned.problem
   try {
+    if (returned && 'code' in returned && (await enteredWith(returned.code))) return
     const found = await currentSession()
     if (isIn(found)) await loadDatabases()
     else toSignIn()
     session.value = found
   } catch (problem) {
     sessionProblem.value = problem
+  }
+}
+
+async function enteredWith(code: BrowserCode): Promise<boolean> {
+  try {
+    await enter(code)
+    return true
+  } catch (problem) {
+    browserProblem.value = problem
+    return false
   }
 }
 
@@ -52,6 +69,7 @@ async function loadDatabases(): Promise<void> {
 export async function enter(credentials: Credentials): Promise<void> {
   const { key: half, ...found } = await signIn(credentials)
   keepKey(half)
+  browserProblem.value = null
   const again = over.peek()
   if (again) {
     const before = session.peek()
@@ -63,7 +81,7 @@ export async function enter(credentials: Credentials): Promise<void> {
     return
   }
   await loadDatabases()
-  startAt(wayBack())
+  if (place.peek().screen === SIGN_IN) startAt(wayBack())
   if (!database.value) await loadDatabases()
   session.value = found
 }

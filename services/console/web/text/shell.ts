@@ -17,6 +17,7 @@ export const shell = {
   withToken: 'API token',
   withoutSignIn: 'No sign-in',
   administrator: 'administrator',
+  programs: 'Programs and second factor',
   signOut: 'Sign out',
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },

@@ -100,11 +100,15 @@ test('what the server says against a change stands in its dialog, which stays', 
   expect(dialog()).toBeNull()
 })
 
+const chooseAction = async (name: string) => {
+  await act(async () => void document.querySelector('[popover]')?.dispatchEvent(Object.assign(new Event('beforetoggle'), { newState: 'open' })))
+  await act(async () => [...document.querySelectorAll<HTMLElement>('[role=menuitem]')].find((line) => line.textContent === name)?.click())
+}
+
 test('a user is deleted only when its name is typed', async () => {
   answers['DELETE /api/admin/users/bob'] = { status: 204 }
   await open('users')
-  await act(async () => void document.querySelector('[popover]')?.dispatchEvent(Object.assign(new Event('beforetoggle'), { newState: 'open' })))
-  await act(async () => [...document.querySelectorAll<HTMLElement>('[role=menuitem]')].find((line) => line.textContent === 'Delete…')?.click())
+  await chooseAction('Delete…')
   type('Name', 'bo')
   await submit()
   expect(sent.some(({ request }) => request.startsWith('DELETE'))).toBe(false)
@@ -163,4 +167,30 @@ test('a password that the server made is shown once, a typed one never', async (
 test('a part that the server does not have says so', async () => {
   await open('databases')
   expect(document.body.textContent).toContain('This part is not available')
+})
+
+test('the grants of a user are shown, and one ends after a question', async () => {
+  const grant = { id: 'g1', username: 'bob', client_id: 'dcr_1', client_name: 'Inspector', resource: 'http://x/mcp', scope: 'mcp', databases: ['shop'], created_at: '2026-01-01T00:00:00Z', last_used_at: '2026-01-01T00:00:00Z', expires_at: '2026-02-01T00:00:00Z' }
+  const own = { ...grant, id: 'g2', client_id: 'ziggurat-console', client_name: null, databases: null }
+  answers['GET /api/admin/grants?username=bob'] = { body: { grants: [grant, own] } }
+  answers['DELETE /api/admin/grants/g1'] = { status: 204 }
+  await open('users')
+  await chooseAction('Grants…')
+  await settled()
+  expect(dialog().textContent).toContain('Inspector')
+  expect(dialog().textContent).toContain('This console')
+  await press('End Inspector')
+  expect(dialog().textContent).toContain('The tokens of “Inspector” for bob stop working at once.')
+  expect(sent.some(({ request }) => request.startsWith('DELETE'))).toBe(false)
+  await submit()
+  expect(sent.map(({ request }) => request)).toContain('DELETE /api/admin/grants/g1')
+  expect(sent.filter(({ request }) => request.startsWith('GET /api/admin/grants'))).toHaveLength(2)
+})
+
+test('without the browser sign-in there are no grants, and the dialog says why', async () => {
+  answers['GET /api/admin/grants?username=bob'] = { status: 404, body: { error: 'Off', code: 'sign_in_off' } }
+  await open('users')
+  await chooseAction('Grants…')
+  await settled()
+  expect(dialog().textContent).toContain('Users do not sign in with browsers here.')
 })

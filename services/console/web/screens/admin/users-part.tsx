@@ -11,6 +11,7 @@ import { isIn, session } from '../../shell/session'
 import { number } from '../../text/format'
 import { admin } from '../../text/admin'
 import { useLoaded } from '../../parts/loaded'
+import { GrantsDialog } from './grants-dialog'
 import { Moment } from './moment'
 import { fits, ListBar, Part } from './part'
 import { NewUser, UserChange, type Change } from './user-dialogs'
@@ -18,7 +19,7 @@ import { NewUser, UserChange, type Change } from './user-dialogs'
 const text = admin.users
 
 /** The dialog over the list. A password that was made is only here while it is shown. */
-type Over = { make: true } | { change: Change; user: User } | { password: string; name: string } | null
+type Over = { make: true } | { change: Change; user: User } | { password: string; name: string } | { grantsOf: string } | null
 
 /** Users: the list, a way to make one, and what can be done to each. */
 export function UsersPart() {
@@ -47,7 +48,10 @@ export function UsersPart() {
               <ListBar words={words} onWords={setWords}>
                 {make}
               </ListBar>
-              {shown.length ? <Table label={admin.part.users} columns={columnsFor((change, user) => setOver({ change, user }))} rows={shown} keyOf={({ username }) => username} /> : <p class="muted">{admin.noMatch}</p>}
+              {shown.length ? <Table label={admin.part.users} columns={columnsFor(
+                (change, user) => setOver({ change, user }),
+                (name) => setOver({ grantsOf: name }),
+              )} rows={shown} keyOf={({ username }) => username} /> : <p class="muted">{admin.noMatch}</p>}
               <p class="hint">{text.administratorHint}</p>
             </>
           )
@@ -55,12 +59,13 @@ export function UsersPart() {
       </Part>
       {over && 'make' in over && <NewUser onDone={done} onClose={close} />}
       {over && 'change' in over && <UserChange change={over.change} user={over.user} onDone={done} onClose={close} />}
+      {over && 'grantsOf' in over && <GrantsDialog name={over.grantsOf} onClose={close} />}
       {over && 'password' in over && <ShownOnce title={text.shownTitle} note={text.shownOnce(over.name)} label={text.password} secret={over.password} onDone={close} />}
     </>
   )
 }
 
-function columnsFor(onChange: (change: Change, user: User) => void): TableColumn<User>[] {
+function columnsFor(onChange: (change: Change, user: User) => void, onGrants: (name: string) => void): TableColumn<User>[] {
   const { name, state, databases, lastLogin, sessions, actions } = text.columns
   return [
     { title: name, cell: (user) => <Name user={user} /> },
@@ -73,16 +78,17 @@ function columnsFor(onChange: (change: Change, user: User) => void): TableColumn
       quiet: true,
       number: true,
       cell: (user) => (
-        <Menu label={admin.actionsFor(user.username)} align="end" class="only-icon" trigger={<Icon name="more" />} items={actionsFor(user, (change) => onChange(change, user))} />
+        <Menu label={admin.actionsFor(user.username)} align="end" class="only-icon" trigger={<Icon name="more" />} items={actionsFor(user, (change) => onChange(change, user), () => onGrants(user.username))} />
       ),
     },
   ]
 }
 
-function actionsFor({ enabled, sessions }: User, choose: (change: Change) => void): MenuItem[] {
+function actionsFor({ enabled, sessions }: User, choose: (change: Change) => void, showGrants: () => void): MenuItem[] {
   return [
     { label: text.edit, icon: 'edit', onChoose: () => choose('edit') },
     { label: text.reset, icon: 'key', onChoose: () => choose('reset') },
+    { label: admin.grants.of, icon: 'tools', onChoose: showGrants },
     { label: text.end, icon: 'sign-out', disabled: sessions === 0, onChoose: () => choose('end') },
     enabled ? { label: `${text.disable}…`, icon: 'lock', onChoose: () => choose('disable') } : { label: `${text.enable}…`, icon: 'check', onChoose: () => choose('enable') },
     { label: text.remove, icon: 'trash', danger: true, onChoose: () => choose('remove') },

@@ -67,10 +67,16 @@ test('a refused password is forgotten, the name stays, and the focus is on the m
   expect(document.querySelector('[role=alert]')?.textContent).toContain('Too many')
 })
 
-test('an account that needs the browser sign-in is told so', async () => {
+test('an account that needs the browser sign-in is told so, and gets the way there', async () => {
   reply = refuse(403, 'use_browser_sign_in')
   await send()
-  expect(document.body.textContent).toContain('browser sign-in of your organisation')
+  expect(document.body.textContent).toContain('Open the console at the public address')
+  expect(document.body.textContent).not.toContain('Continue in the browser sign-in')
+  act(() => render(null, document.body))
+  act(() => render(<SignInForm browser />, document.body))
+  await send()
+  expect(document.querySelector('[role=alert]')?.textContent).toBe('This account signs in with the browser sign-in.')
+  expect(document.body.textContent).toContain('Continue in the browser sign-in')
 })
 
 test('nothing is sent without a password', async () => {

@@ -4,7 +4,8 @@ import { Banner } from '../../parts/banner'
 import { Button } from '../../parts/button'
 import { TextField } from '../../parts/field'
 import { Tabs } from '../../parts/tabs'
-import { enter } from '../../shell/session'
+import { continueInBrowser } from '../../shell/browser-sign-in'
+import { browserProblem, enter } from '../../shell/session'
 import { signIn as text } from '../../text/sign-in'
 
 type Way = 'user' | 'token'
@@ -13,11 +14,17 @@ type Way = 'user' | 'token'
 export function SignInForm({
   initialUser = '',
   usersOnly = false,
+  browser = false,
+  again = false,
   submit: submitText = text.submit,
 }: {
   initialUser?: string
   /** Leaves the way with an API token out. */
   usersOnly?: boolean
+  /** Offers the browser sign-in. */
+  browser?: boolean
+  /** Has the browser sign-in ask for a new sign-in. */
+  again?: boolean
   /** Text of the button. */
   submit?: string
 }) {
@@ -25,7 +32,7 @@ export function SignInForm({
   const [name, setName] = useState(initialUser)
   const [secret, setSecret] = useState('')
   const [busy, setBusy] = useState(false)
-  const [message, setMessage] = useState<string | null>(null)
+  const [message, setMessage] = useState<string | null>(() => sentenceOf(browserProblem.peek(), browser))
   const [wait, setWait] = useCountdown()
   const form = useRef<HTMLFormElement>(null)
   const failure = useRef<HTMLDivElement>(null)
@@ -49,7 +56,7 @@ export function SignInForm({
       await enter(way === 'user' ? { username: name, password: secret } : { token: secret })
     } catch (problem) {
       setSecret('')
-      setMessage(sentenceOf(problem))
+      setMessage(sentenceOf(problem, browser))
       if (problem instanceof Problem && problem.status === 429) setWait(problem.retryAfter ?? 30)
     } finally {
       setBusy(false)
@@ -98,13 +105,19 @@ export function SignInForm({
       <Button kind="main" type="submit" class="wide" disabled={busy || wait > 0}>
         {busy ? text.busy : submitText}
       </Button>
+      {browser && (
+        <Button class="wide" disabled={busy} onClick={() => void continueInBrowser(again)}>
+          {text.browser}
+        </Button>
+      )}
     </form>
   )
 }
 
-function sentenceOf(problem: unknown): string {
+function sentenceOf(problem: unknown, browser: boolean): string | null {
+  if (problem === null || typeof problem === 'string') return problem
   if (!(problem instanceof Problem)) return problem instanceof TypeError ? text.unreachable : String(problem)
-  if (problem.code === 'use_browser_sign_in') return text.browserSignIn
+  if (problem.code === 'use_browser_sign_in') return browser ? text.browserSignIn : text.browserElsewhere
   if (problem.code === 'foreign_origin') return text.foreignOrigin
   return problem.message
 }

@@ -20,7 +20,7 @@ export default function SignIn({ session }: { session: SignedOut }) {
             </p>
           </div>
         </header>
-        {session.problem ? <Impossible problem={session.problem} /> : <SignInForm />}
+        {session.problem ? <Impossible problem={session.problem} /> : <SignInForm browser={session.browser_sign_in === true} />}
       </main>
       <Tiers />
     </div>
