@@ -159,6 +159,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         session: &Session,
     ) -> Result<String, Failure> {
         let chosen = Chosen {
+            tenant: None,
             databases: None,
             may_write: false,
         };
