@@ -91,7 +91,8 @@ function signInConfiguration(url, model) {
 async function startSignIn(url, model) {
   const file = join(folder, 'sign-in.yaml')
   writeFileSync(file, JSON.stringify(signInConfiguration(url, model)), { mode: 0o600 })
-  for (const name of ['alice', 'bob', 'carol']) administer(file, ['-add-user', '-username', name, '-password', PASSWORD, '-user-note', ''])
+  for (const name of ['alice', 'bob', 'carol', 'emil']) administer(file, ['-add-user', '-username', name, '-password', PASSWORD, '-user-note', ''])
+  administer(file, ['-add-user', '-username', 'dora', '-password', PASSWORD, '-user-note', '', '-user-admin'])
   return startServer('ziggurat-tools', file, 'stderr')
 }
 

@@ -90,9 +90,8 @@ pub(crate) fn build(
     let hosts = http.hosts(address.ip()).context("http.allowed_hosts")?;
     let console = Console::new(http, address, app.guard.is_some());
     let (origins, has_console) = (page_origins(http, console.as_ref())?, console.is_some());
-    let sign_in = console
-        .as_ref()
-        .map(|it| it.sign_in(configuration, app, own_sign_in.as_ref()));
+    let sign_in = |it: &Console| it.sign_in(configuration, app, own_sign_in.as_ref());
+    let sign_in = console.as_ref().map(sign_in);
     let issuer = configuration.auth.issuer.as_ref();
     let issuer = issuer.filter(|_| app.guard.is_some());
     let challenge = resource::challenge(own_sign_in.as_ref(), issuer)?;

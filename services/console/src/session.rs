@@ -125,6 +125,7 @@ enum CallerState {
 /// A caller who is signed in, or needs no sign-in.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ConsoleSession)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct CallerSession {
     /// Always true.
     #[schema(schema_with = only::<true>)]

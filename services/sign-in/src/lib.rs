@@ -99,7 +99,7 @@ pub use self::{
             Provision, Upstream,
         },
     },
-    service::{ConsoleCode, ConsoleLogin, FetchDocument, SignIn},
+    service::{FetchDocument, SignIn},
     settings::{
         CONSOLE, ManualClient, Page, Registration, Resource, SecondFactor, Settings, SettingsError,
     },
@@ -108,4 +108,5 @@ pub use self::{
         Link, Origin, Polled, Rotated, Rotation, Seconds, Session, Store, UsedCode, Why,
         memory::MemoryStore,
     },
+    token::{ConsoleCode, ConsoleLogin},
 };

@@ -1,6 +1,5 @@
 //! The service: finds the endpoint of a request, and reads its body.
 
-mod console;
 mod copies;
 mod directory;
 mod fetch;
@@ -44,10 +43,7 @@ use crate::{
     store::{Factor, Seconds, Store},
 };
 
-pub use self::{
-    console::{ConsoleCode, ConsoleLogin},
-    fetch::FetchDocument,
-};
+pub use self::fetch::FetchDocument;
 pub(crate) use self::{
     copies::Wanted,
     directory::{Confirmed, Entitled, NoAccess, Profile},
@@ -72,7 +68,7 @@ pub(crate) const INVITES: &str = "/oauth/invite/";
 
 /// An authorization server. Clones share everything.
 pub struct SignIn<P, S, K> {
-    shared: Arc<Shared<P, S, K>>,
+    pub(crate) shared: Arc<Shared<P, S, K>>,
 }
 
 /// Everything that requests share.
@@ -371,13 +367,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
             return empty(StatusCode::PAYLOAD_TOO_LARGE);
         };
-        let address = parts.extensions.get::<ClientIp>().map(ClientIp::client);
-        let read = Read {
-            body: body.to_bytes(),
-            address,
-            now: self.time.now().as_secs(),
-            parts,
-        };
+        let read = self.read(parts, body.to_bytes());
         if endpoint.is_machine() {
             self.answer_program(endpoint, &read).await
         } else {
@@ -450,6 +440,16 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             None if setting == SecondFactor::Required => Due::SetUp,
             None => Due::Nothing,
         })
+    }
+
+    /// Returns a request of this moment.
+    pub(crate) fn read(&self, parts: Parts, body: Bytes) -> Read {
+        Read {
+            body,
+            address: parts.extensions.get::<ClientIp>().map(ClientIp::client),
+            now: self.time.now().as_secs(),
+            parts,
+        }
     }
 
     /// Records an event of a request.

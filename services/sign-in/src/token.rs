@@ -2,6 +2,7 @@
 
 mod access;
 mod assertion;
+mod console;
 mod device;
 mod id_jag;
 mod proof;
@@ -24,6 +25,7 @@ use crate::{
     store::{Grant, Rotated, Rotation, Store, UsedCode, Why},
 };
 
+pub use self::console::{ConsoleCode, ConsoleLogin};
 use self::{access::Access, proof::Proved, refresh::RefreshToken};
 
 /// A code, with the proofs that it is exchanged with.

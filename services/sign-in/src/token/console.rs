@@ -4,12 +4,11 @@ use std::fmt;
 
 use bytes::Bytes;
 use http::{Extensions, Request};
-use ziggurat_layers::{client_ip::ClientIp, clock::Clock as _};
 
 use crate::{
     keys::Keys,
     people::{People, Unavailable},
-    service::{Read, SignIn},
+    service::SignIn,
     settings::CONSOLE,
     store::{GrantId, Seconds, Store},
     token::Exchange,
@@ -73,12 +72,7 @@ impl<P: People, S: Store, K: Keys> SignIn<P, S, K> {
         }
         let (mut parts, body) = Request::new(Bytes::new()).into_parts();
         parts.extensions = request.clone();
-        let read = Read {
-            body,
-            address: request.get::<ClientIp>().map(ClientIp::client),
-            now: shared.time.now().as_secs(),
-            parts,
-        };
+        let read = shared.read(parts, body);
         let exchange = Exchange {
             client: CONSOLE,
             has_proof: false,
