@@ -77,6 +77,7 @@ pub(crate) fn check<'a>(
 pub(crate) fn resource<'s>(
     claims: &Claims,
     asked: Option<&str>,
+    client: &str,
     settings: &'s Settings,
 ) -> Option<(&'s Resource, Option<String>)> {
     let all = &settings.resources;
@@ -89,7 +90,7 @@ pub(crate) fn resource<'s>(
         (documents::only(all)?, None)
     };
     let is_same = |asked| documents::find(all, asked).is_some_and(|(it, _)| it.uri == found.0.uri);
-    asked.is_none_or(is_same).then_some(found)
+    (found.0.is_for(client) && asked.is_none_or(is_same)).then_some(found)
 }
 
 /// Returns the words that both the assertion and the request name. Nothing is left for a refresh.
@@ -204,7 +205,7 @@ mod tests {
             .push(Resource::new("https://as.example/b", "B"));
         let found = |settings: &Settings, claim: Value, asked: Option<&str>| {
             let claims = claims(&[("resource", claim)]);
-            resource(&claims, asked, settings).map(|(it, alias)| (it.uri.clone(), alias))
+            resource(&claims, asked, "acme", settings).map(|(it, alias)| (it.uri.clone(), alias))
         };
         let tools = |alias: Option<&str>| {
             let alias = alias.map(str::to_owned);
@@ -233,8 +234,20 @@ mod tests {
             assert_eq!(found(&two, claim.clone(), asked), None, "{claim} {asked:?}");
         }
         let absent = claims(&[]);
-        assert!(resource(&absent, None, &one).is_some());
-        assert!(resource(&absent, None, &two).is_none());
+        assert!(resource(&absent, None, "acme", &one).is_some());
+        assert!(resource(&absent, None, "acme", &two).is_none());
+    }
+
+    #[test]
+    fn an_assertion_gives_no_client_the_resource_of_another_one() {
+        let mut closed = settings();
+        closed.resources[0].clients = vec!["line".to_owned()];
+        let uri = closed.resources[0].uri.clone();
+        for claims in [claims(&[("resource", json!(uri))]), claims(&[])] {
+            assert!(resource(&claims, None, "acme", &closed).is_none());
+        }
+        let named = claims(&[("resource", json!(uri))]);
+        assert!(resource(&named, None, "line", &closed).is_some());
     }
 
     #[test]

@@ -108,8 +108,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let claims = self.claims_of(read, entry, assertion).await?;
         let found = id_jag::check(&claims, entry, &self.settings, client, read.now);
         let found = found.map_err(Refused::Check)?;
-        let resource = id_jag::resource(&claims, form.get("resource"), &self.settings);
-        let resource = resource.filter(|(found, _)| found.is_for(client));
+        let resource = id_jag::resource(&claims, form.get("resource"), client, &self.settings);
         let (resource, alias) = resource.ok_or(Refused::Check("resource"))?;
         let profile = Profile::read(&claims, &entry.rules, Provision::Mapped);
         let profile = profile.map_err(|reason| Refused::Check(reason.name()))?;
