@@ -153,7 +153,7 @@ fn the_configuration_of_the_manual_is_good() {
         assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{block}");
         seen += 1;
     }
-    assert_eq!(seen, 1);
+    assert_eq!(seen, 2);
 }
 
 #[test]
