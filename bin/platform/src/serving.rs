@@ -101,7 +101,7 @@ async fn serve_on(
     let mut detour = None;
     if let Some(grants) = services.grants(configuration) {
         tokens = tokens.with_ended(grants.store.ended(), grants.lifetime());
-        detour = Some(grants.serve(configuration, &services.store, &tokens)?);
+        detour = Some(grants.serve(configuration, &services.store, &tokens, &mut tasks)?);
         grants.follow(&configuration.tests.clock, &mut tasks).await;
     }
     let served = stack::Served {

@@ -38,6 +38,7 @@ impl Grants<'_> {
         configuration: &Configuration,
         store: &Store,
         tokens: &Tokens,
+        tasks: &mut JoinSet<()>,
     ) -> anyhow::Result<Detour> {
         let section = &self.settings.section;
         let issuer = tokens.issuer();
@@ -61,6 +62,12 @@ impl Grants<'_> {
         let mut service = service.context("invalid configuration: sign_in")?;
         if let Some(fetch) = section.fetch().context("sign_in.registration.ca_file")? {
             service = service.with_fetch(fetch);
+        }
+        let providers = section.providers();
+        if let Some(ask) = providers.context("sign_in.registration.ca_file")? {
+            service = service.with_providers(ask);
+            let asking = service.clone();
+            tasks.spawn(async move { asking.fetch_providers().await });
         }
         info!("people sign in at {issuer}/oauth/authorize");
         Ok(Detour::new(PlatformSignIn::serves, service))

@@ -9,7 +9,8 @@ use ziggurat_layers::rate_limit::{
     Attempt, FailureWindow, Key, Limited, Outcome, Permit as _, Policy as _, Quota,
 };
 use ziggurat_mcp_auth::{
-    ClientToken, Given, LoginError, People, Person, Ticket, TicketError, TicketHolder, Unavailable,
+    ClientToken, Given, LoginError, Newcomer, People, Person, Provision, Ticket, TicketError,
+    TicketHolder, Unavailable,
 };
 use ziggurat_passwords::{LoginLimiter, PasswordError, Passwords};
 use ziggurat_tokens::WallClock;
@@ -207,6 +208,20 @@ impl People for Members {
             tenants,
             ..Person::new(id, email)
         }))
+    }
+
+    async fn admit(&self, newcomer: &Newcomer<'_>) -> Result<Option<String>, Unavailable> {
+        if let Some(person) = newcomer.person {
+            return Ok(Some(person.to_owned()));
+        }
+        let tenant = newcomer.tenant.and_then(|id| id.parse().ok());
+        let (Provision::Mapped, Some(tenant), Some(email)) =
+            (newcomer.provision, tenant, newcomer.email)
+        else {
+            return Ok(None);
+        };
+        let added = told(self.store.add_newcomer(tenant, email).await)?;
+        Ok(added.map(|user| user.to_string()))
     }
 
     async fn ticket(&self, ticket: &Ticket) -> Result<Option<TicketHolder>, Unavailable> {

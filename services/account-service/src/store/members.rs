@@ -84,6 +84,35 @@ impl Store {
         Ok(member)
     }
 
+    /// Creates a user who comes from another provider as a member, and returns the id; `None` if there
+    /// is no such tenant, or a user has this address: an address links no accounts.
+    pub(crate) async fn add_newcomer(
+        &self,
+        tenant: Id,
+        email: &str,
+    ) -> Result<Option<Id>, AccountError> {
+        let email = rules::email(email)?;
+        let mut session = self.tables.write().await?;
+        let known = session
+            .row(
+                "SELECT id FROM platform_tenants WHERE id = $1 AND NOT EXISTS ( \
+                 SELECT 1 FROM platform_users WHERE email = $2)",
+                [tenant.into(), (&email).into()],
+            )
+            .await?;
+        let mut added = None;
+        if known.is_some() {
+            let person = Owner {
+                email,
+                ..Owner::default()
+            };
+            let member = join(&mut session, tenant, &person, false, self.now()).await?;
+            added = Some(member.user_id);
+        }
+        session.commit().await?;
+        Ok(added)
+    }
+
     /// Returns whether a user is the owner of a tenant.
     pub(crate) async fn has_owner(&self, tenant: Id, user: Id) -> Result<bool, AccountError> {
         let row = self

@@ -240,3 +240,18 @@ async fn a_member_has_the_groups_and_roles_that_were_set_last() {
         assert!(set(Some(&[""]), None).await.is_err());
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_of_a_provider_gets_no_account_by_its_address() {
+    for setup in TestService::all().await {
+        let add = async |tenant, email| setup.store.add_newcomer(tenant, email).await;
+        let linked = add(setup.tenant, "Ann@example.com").await;
+        assert_eq!(linked.expect("asked"), None, "ann has an account");
+        let nowhere = add(setup.owner, "zoe@example.com").await;
+        assert_eq!(nowhere.expect("asked"), None, "no such tenant");
+        let added = add(setup.tenant, "zoe@example.com").await.expect("asked");
+        let id = added.expect("a new member").to_string();
+        let person = members(&setup).find(&id).await.expect("asked");
+        assert_eq!(person.expect("found").tenants.len(), 1);
+    }
+}
