@@ -307,7 +307,7 @@ async fn a_session_of_a_browser_ends_with_its_grant_at_each_replica() {
         person: replica.setup.alice().person_id(),
         signed_in_at,
         grant: [7; 16],
-        ends_at: replica.setup.clock.now() + Duration::from_mins(60),
+        ends_at: replica.setup.clock.now() + Duration::from_hours(1),
     };
     let session = replica
         .setup
