@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-2VJYES7N.js";import"/console/assets/chunk-HZGWAOKW.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-S3YIUTVY.js";export{a as Rows,b as arrange};
