@@ -24,8 +24,8 @@ pub trait Store: Send + Sync + 'static {
         now: Seconds,
     ) -> impl Future<Output = Result<Option<StoredClient>, Unavailable>> + Send;
 
-    /// Returns a client that an administrator registered with the program, besides those of the
-    /// settings. A program without such clients leaves it as it is.
+    /// Returns a client that an administrator registered with the program. The clients of the settings
+    /// are not among them. A program without such clients leaves it as it is.
     fn manual_client(
         &self,
         _id: &str,
