@@ -5,6 +5,7 @@ mod logout;
 mod loopback;
 mod person;
 mod status;
+mod tenant;
 mod whoami;
 
 pub(super) use self::{
@@ -12,7 +13,8 @@ pub(super) use self::{
     logout::logout,
     person::is_signed_in,
     status::{TokenState, look, status, token_state},
-    whoami::{is_trial, records, whoami},
+    tenant::is_trial,
+    whoami::{records, whoami},
 };
 
 /// Note if the pair of variables takes precedence over the profile.

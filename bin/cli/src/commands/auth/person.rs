@@ -18,7 +18,8 @@ use crate::{
     commands::auth::{
         login::{Accepted, store},
         loopback::{Loopback, Parameters},
-        whoami::{is_trial, records},
+        tenant::{TenantReport, shown, text},
+        whoami::records,
     },
     context::Context,
     credentials::{self, Credentials},
@@ -43,14 +44,8 @@ struct PersonReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     user_name: Option<String>,
     user_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tenant_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tenant_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan_trial: Option<bool>,
+    #[serde(flatten)]
+    tenant: TenantReport,
     api_url: String,
 }
 
@@ -270,15 +265,11 @@ pub(super) async fn whoami(context: &mut Context<'_>) -> Result<(), Failure> {
         .filter_map(|name| me.text(name))
         .filter(|name| !name.is_empty())
         .collect();
-    let text = |record: Option<&Node>, member| record?.text(member).map(str::to_owned);
     let report = PersonReport {
         user_email: text(Some(&me), "email"),
         user_name: (!names.is_empty()).then(|| names.join(" ")),
         user_id: text(Some(&me), "id"),
-        tenant_name: text(tenant, "name"),
-        tenant_id: text(tenant, "id"),
-        plan: text(tenant, "plan"),
-        plan_trial: tenant.is_some_and(is_trial).then_some(true),
+        tenant: TenantReport::of(tenant),
         api_url,
     };
     let view = lines(&report);
@@ -286,16 +277,16 @@ pub(super) async fn whoami(context: &mut Context<'_>) -> Result<(), Failure> {
 }
 
 fn lines(report: &PersonReport) -> View {
-    let shown = |value: &Option<String>| value.clone().unwrap_or_default();
+    let [tenant, tenant_id, plan] = report.tenant.lines();
     View::Lines {
         width: 15,
         lines: vec![
             ("user_email", "User", shown(&report.user_email)),
             ("user_name", "Name", shown(&report.user_name)),
             ("user_id", "User ID", shown(&report.user_id)),
-            ("tenant_name", "Tenant", shown(&report.tenant_name)),
-            ("tenant_id", "Tenant ID", shown(&report.tenant_id)),
-            ("plan", "Plan", shown(&report.plan)),
+            tenant,
+            tenant_id,
+            plan,
             ("api_url", "API URL", report.api_url.clone()),
         ],
     }

@@ -4,7 +4,13 @@ use serde::Serialize;
 
 use crate::{
     api::{Api, undecodable},
-    commands::{auth::person, record::named},
+    commands::{
+        auth::{
+            person,
+            tenant::{TenantReport, shown, text},
+        },
+        record::named,
+    },
     context::Context,
     failure::Failure,
     output::{Node, View, print},
@@ -19,15 +25,8 @@ struct WhoamiReport {
     client_record_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_description: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tenant_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tenant_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<String>,
-    /// Present only if true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan_trial: Option<bool>,
+    #[serde(flatten)]
+    tenant: TenantReport,
     /// Present only if there is more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     tenant_count: Option<usize>,
@@ -59,10 +58,7 @@ pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(),
         client_name: text(me, "name"),
         client_record_id: text(me, "id"),
         client_description: text(me, "description"),
-        tenant_name: text(tenant, "name"),
-        tenant_id: text(tenant, "id"),
-        plan: text(tenant, "plan"),
-        plan_trial: tenant.is_some_and(is_trial).then_some(true),
+        tenant: TenantReport::of(tenant),
         tenant_count: Some(tenants.len()).filter(|count| *count > 1),
         credential_id,
         api_url,
@@ -88,23 +84,9 @@ pub(in crate::commands) async fn records(
     }
 }
 
-/// Returns whether a tenant is on trial.
-pub(in crate::commands) fn is_trial(tenant: &Node) -> bool {
-    matches!(tenant.member("plan_trial"), Some(Node::Literal(literal)) if literal == "true")
-}
-
-fn text(record: Option<&Node>, member: &str) -> Option<String> {
-    let text = record?.text(member)?;
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
 fn lines(report: &WhoamiReport) -> View {
-    let shown = |value: &Option<String>| value.clone().unwrap_or_default();
-    let plan = match (&report.plan, report.plan_trial) {
-        (Some(plan), Some(true)) => format!("{plan} (trial)"),
-        (plan, _) => shown(plan),
-    };
     let count = report.tenant_count.map(|count| count.to_string());
+    let [name, id, plan] = report.tenant.lines();
     View::Lines {
         width: 15,
         lines: vec![
@@ -124,9 +106,9 @@ fn lines(report: &WhoamiReport) -> View {
                 "Record ID",
                 shown(&report.client_record_id),
             ),
-            ("tenant_name", "Tenant", shown(&report.tenant_name)),
-            ("tenant_id", "Tenant ID", shown(&report.tenant_id)),
-            ("plan", "Plan", plan),
+            name,
+            id,
+            plan,
             ("tenant_count", "Tenants", count.unwrap_or_default()),
             ("api_url", "API URL", report.api_url.clone()),
         ],
