@@ -281,9 +281,9 @@ fn lines(report: &PersonReport) -> View {
     View::Lines {
         width: 15,
         lines: vec![
-            ("user_email", "User", shown(&report.user_email)),
-            ("user_name", "Name", shown(&report.user_name)),
-            ("user_id", "User ID", shown(&report.user_id)),
+            ("user_email", "User", shown(report.user_email.as_ref())),
+            ("user_name", "Name", shown(report.user_name.as_ref())),
+            ("user_id", "User ID", shown(report.user_id.as_ref())),
             tenant,
             tenant_id,
             plan,

@@ -34,11 +34,11 @@ impl TenantReport {
     pub(super) fn lines(&self) -> [(&'static str, &'static str, String); 3] {
         let plan = match (&self.plan, self.plan_trial) {
             (Some(plan), Some(true)) => format!("{plan} (trial)"),
-            (plan, _) => shown(plan),
+            (plan, _) => shown(plan.as_ref()),
         };
         [
-            ("tenant_name", "Tenant", shown(&self.tenant_name)),
-            ("tenant_id", "Tenant ID", shown(&self.tenant_id)),
+            ("tenant_name", "Tenant", shown(self.tenant_name.as_ref())),
+            ("tenant_id", "Tenant ID", shown(self.tenant_id.as_ref())),
             ("plan", "Plan", plan),
         ]
     }
@@ -56,6 +56,6 @@ pub(super) fn text(record: Option<&Node>, member: &str) -> Option<String> {
 }
 
 /// Returns the text of a line, which is empty without a value.
-pub(super) fn shown(value: &Option<String>) -> String {
-    value.clone().unwrap_or_default()
+pub(super) fn shown(value: Option<&String>) -> String {
+    value.cloned().unwrap_or_default()
 }

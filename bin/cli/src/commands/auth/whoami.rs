@@ -95,16 +95,20 @@ fn lines(report: &WhoamiReport) -> View {
                 "Credential ID",
                 report.credential_id.clone(),
             ),
-            ("client_name", "Client name", shown(&report.client_name)),
+            (
+                "client_name",
+                "Client name",
+                shown(report.client_name.as_ref()),
+            ),
             (
                 "client_description",
                 "Description",
-                shown(&report.client_description),
+                shown(report.client_description.as_ref()),
             ),
             (
                 "client_record_id",
                 "Record ID",
-                shown(&report.client_record_id),
+                shown(report.client_record_id.as_ref()),
             ),
             name,
             id,
