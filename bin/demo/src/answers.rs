@@ -1,7 +1,7 @@
 //! Runs `ziggurat-rag` next to the other server, until both are told to stop.
 
 use std::{
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::SocketAddr,
     path::PathBuf,
     process::ExitCode,
     sync::mpsc,
@@ -45,10 +45,4 @@ impl Answers {
         kill_process(process::getpid(), Signal::TERM).ok();
         self.running.join().ok();
     }
-}
-
-/// Returns a port that is free now.
-pub(crate) fn free_port() -> anyhow::Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("looking for a port")?;
-    Ok(listener.local_addr().context("looking for a port")?.port())
 }

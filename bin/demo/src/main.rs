@@ -30,7 +30,7 @@ use tracing::Level;
 use tracing_subscriber::{
     filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
-use ziggurat_runtime::signals::Signals;
+use ziggurat_runtime::{listen::HeldPort, signals::Signals};
 
 use crate::{
     accounts::Accounts, answers::Answers, arguments::Arguments, home::Home, shop::Shop,
@@ -103,7 +103,10 @@ fn serve(
     signals: Signals,
 ) -> anyhow::Result<ExitCode> {
     let database = shop.address();
-    let metrics = (!arguments.stdio).then(answers::free_port).transpose()?;
+    // Held until the servers end: they bind their ports late.
+    let held = HeldPort::new().and_then(|metrics| Ok((metrics, HeldPort::new()?)));
+    let (metrics, questions) = held.context("looking for a port")?;
+    let metrics = (!arguments.stdio).then(|| metrics.number());
     let configuration = home.configure_tools(&database, metrics)?;
     let program = env::current_exe().context("finding the program itself")?;
     let mut passing_on = JoinSet::new();
@@ -116,7 +119,7 @@ fn serve(
     let address = address(arguments.port)?.to_string();
     words.extend(["-http".into(), "-addr".into(), address.into()]);
     let configuration =
-        home.configure_answers(&database, &shop.writing_address(), answers::free_port()?)?;
+        home.configure_answers(&database, &shop.writing_address(), questions.number())?;
     let folder = documents::write(home.folder()).context("writing the handbook")?;
     let loaded = documents::load(&program, &configuration, &folder)?;
     let folder = folder.display();

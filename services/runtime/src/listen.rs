@@ -12,7 +12,10 @@
 
 pub(crate) mod address;
 
-use std::{io, net::SocketAddr};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+};
 
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -20,9 +23,42 @@ use tokio::net::{TcpListener, TcpSocket};
 // Boxed: a program would be compiled again for each closure of its callers.
 pub type Listening<'a> = Box<dyn FnOnce(SocketAddr) + 'a>;
 
+/// A free port of `127.0.0.1`, held for a server that starts later: until this is dropped, the
+/// system gives the port to nobody who asks for any port, or for a connection.
+#[derive(Debug)]
+pub struct HeldPort {
+    port: u16,
+    _socket: TcpSocket,
+}
+
 /// Limit on connections that wait to be accepted; the system may lower it. With a small one,
 /// connections are refused or reset when many clients connect at once.
 const BACKLOG: u32 = 4096;
+
+// === impl HeldPort ===
+
+impl HeldPort {
+    /// Holds a port that the system chooses.
+    ///
+    /// # Errors
+    /// Fails if no port is free.
+    pub fn new() -> io::Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        // With it, the server can bind the port beside this socket, which never listens.
+        socket.set_reuseaddr(true)?;
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+        Ok(Self {
+            port: socket.local_addr()?.port(),
+            _socket: socket,
+        })
+    }
+
+    /// Returns the number of the port.
+    #[must_use]
+    pub fn number(&self) -> u16 {
+        self.port
+    }
+}
 
 /// Listens on the first address that can be bound.
 ///
@@ -115,6 +151,8 @@ fn is_elsewhere(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+
     use super::*;
 
     /// An address that no machine has (RFC 5737).
@@ -134,6 +172,19 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
         let error = on_first([]).expect_err("none");
         assert_eq!(error.to_string(), "the host name has no address");
+    }
+
+    #[tokio::test]
+    async fn a_held_port_is_given_to_nobody_but_the_server_that_asks_for_it() {
+        let held = HeldPort::new().expect("a port");
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, held.number()));
+        let refused = TcpStream::connect(address).expect_err("no listener");
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let strict = TcpSocket::new_v4().expect("a socket");
+        let error = strict.bind(address).expect_err("held");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        let _listener = on_first([address]).expect("the server binds it");
+        TcpStream::connect(address).expect("the server hears");
     }
 
     #[tokio::test]

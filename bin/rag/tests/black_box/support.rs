@@ -2,13 +2,13 @@
 
 use std::{
     fmt::Write as _,
-    net::TcpListener,
     ops::{Deref, DerefMut},
     process::Command,
 };
 
 use ziggurat_black_box::{Folder, Postgres, Program, Ran, output};
 use ziggurat_fake_providers::{Api, Fake};
+use ziggurat_runtime::listen::HeldPort;
 
 pub(crate) use ziggurat_black_box::Client;
 
@@ -81,12 +81,10 @@ impl Home {
     }
 }
 
-/// Returns a port without a listener.
-///
-/// Another process may take it before the program does; the system hands out other ports first.
+/// Returns a port without a listener, which is held until the tests end.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("bound").port()
+    let held = Box::leak(Box::new(HeldPort::new().expect("a port")));
+    held.number()
 }
 
 /// Returns a `server` section with a free port and these further keys.
