@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpSocket};
 pub type Listening<'a> = Box<dyn FnOnce(SocketAddr) + 'a>;
 
 /// A free port of `127.0.0.1`, held for a server that starts later: until this is dropped, the
-/// system gives the port to nobody who asks for any port, or for a connection.
+/// system gives the port to no other program that asks for any port, or for a connection.
 #[derive(Debug)]
 pub struct HeldPort {
     port: u16,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_held_port_is_given_to_nobody_but_the_server_that_asks_for_it() {
+    async fn a_held_port_is_only_for_the_server_that_asks_for_it() {
         let held = HeldPort::new().expect("a port");
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, held.number()));
         let refused = TcpStream::connect(address).expect_err("no listener");

@@ -7,7 +7,9 @@ mod tests;
 use std::{path::PathBuf, time::Duration};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use ziggurat_mcp_auth::{ManualClient, Page, Registration, Resource, SecondFactor, Settings};
+use ziggurat_mcp_auth::{
+    ManualClient, NamedScope, Page, Registration, Resource, SecondFactor, Settings,
+};
 use ziggurat_runtime::{
     config::{Section, Value},
     file,
@@ -166,6 +168,11 @@ impl SignInSection {
         (!title.is_empty()).then_some(title)
     }
 
+    /// Returns the words of the named scopes.
+    pub fn named_scopes(&self) -> impl Iterator<Item = &str> {
+        self.settings.scopes.iter().map(|scope| &*scope.name)
+    }
+
     /// Returns the scope that allows changes; empty if there is no such scope.
     #[must_use]
     pub fn write_scope(&self) -> &str {
@@ -177,7 +184,7 @@ fn settings(file: &Section<'_>, usual: Settings) -> Settings {
     let second_factor = file.key("second_factor").parsed(second_factor);
     let flag = |name: &str, usual| file.key(name).boolean().unwrap_or(usual);
     let (upstreams, identity_assertion) = directories::read(file);
-    Settings {
+    let settings = Settings {
         password_login: flag("password_login", usual.password_login),
         second_factor: second_factor.unwrap_or(usual.second_factor),
         remember_consent: flag("remember_consent", usual.remember_consent),
@@ -188,11 +195,46 @@ fn settings(file: &Section<'_>, usual: Settings) -> Settings {
             let listed = file.key("device_clients").texts();
             listed.unwrap_or_else(|| usual.device_clients.clone())
         },
+        scopes: named_scopes(&file.key("scopes")),
         upstreams,
         identity_assertion,
         page: page(&file.section("page")),
         ..with_times(file, usual)
+    };
+    check_lists(file, &settings);
+    settings
+}
+
+/// Adds the first problem of the providers and the named scopes. The readers of the other keys have
+/// added the problems of these.
+fn check_lists(file: &Section<'_>, settings: &Settings) {
+    let lists = Settings {
+        issuer: "https://localhost".to_owned(),
+        resources: vec![Resource::new("https://localhost", "")],
+        upstreams: settings.upstreams.clone(),
+        identity_assertion: settings.identity_assertion.clone(),
+        scopes: settings.scopes.clone(),
+        write_scope: settings.write_scope.clone(),
+        ..Settings::default()
+    };
+    if let Err(error) = lists.check() {
+        file.problem(error);
     }
+}
+
+fn named_scopes(list: &Value<'_>) -> Vec<NamedScope> {
+    let entries = list.list().unwrap_or_default().into_iter();
+    let scopes = entries.map(|entry| {
+        let file = entry.into_section();
+        let name = file.key("name");
+        let name = name.required(name.text());
+        NamedScope {
+            title: file.key("title").text().unwrap_or_else(|| name.clone()),
+            groups: file.key("groups").texts().unwrap_or_default(),
+            name,
+        }
+    });
+    scopes.collect()
 }
 
 /// Reads the times, each within its bounds.

@@ -174,7 +174,7 @@ fn other(form: &Form) -> Result<(), Problem> {
 
 /// Returns the words of a scope that are known; without any it is `mcp`.
 fn scope(text: &str, settings: &Settings) -> Vec<String> {
-    let known = settings.scopes();
+    let known = settings.scope_words();
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| known.contains(word)) {
         if !words.iter().any(|other| other == word) {

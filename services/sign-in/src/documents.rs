@@ -60,7 +60,7 @@ pub(crate) fn server(settings: &Settings, is_fetching: bool) -> Value {
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": methods,
         "revocation_endpoint_auth_methods_supported": methods,
-        "scopes_supported": settings.scopes(),
+        "scopes_supported": settings.scope_words(),
         "protected_resources": resources.collect::<Vec<_>>(),
         // A client that reads true never registers.
         "client_id_metadata_document_supported": is_fetching,

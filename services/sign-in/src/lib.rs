@@ -101,7 +101,8 @@ pub use self::{
     },
     service::{FetchDocument, SignIn},
     settings::{
-        CONSOLE, ManualClient, Page, Registration, Resource, SecondFactor, Settings, SettingsError,
+        CONSOLE, ManualClient, NamedScope, Page, Registration, Resource, SecondFactor, Settings,
+        SettingsError,
     },
     store::{
         Attempt, Code, Consent, Device, Digest, Factor, GivenConsent, Grant, GrantId, KeptDocument,

@@ -238,6 +238,7 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
              {asks}</p>"
         );
     }
+    body += &scopes(settings, consent);
     let days = settings.refresh_lifetime.as_secs() / 86_400;
     let _ = write!(
         body,
@@ -348,6 +349,29 @@ fn databases(list: &[Database], before: Option<&GivenConsent>) -> String {
         );
     }
     text + "</fieldset>"
+}
+
+/// Returns a box for each named scope that is asked for and open to the person, ticked unless the
+/// person did not allow it before.
+fn scopes(settings: &Settings, consent: &Consent<'_>) -> String {
+    let asked = consent.wish.scope.iter();
+    let named = asked.filter_map(|word| settings.named_scope(word));
+    let mut boxes = String::new();
+    for scope in named.filter(|scope| scope.may_be_open_to(consent.person)) {
+        let allowed = |given: &GivenConsent| given.scope.split(' ').any(|it| it == scope.name);
+        let is_ticked = consent.before.is_none_or(allowed);
+        let _ = write!(
+            boxes,
+            "<p><label><input type=\"checkbox\" name=\"scope.{}\" value=\"on\"{}> {}</label></p>",
+            escape(&scope.name),
+            if is_ticked { " checked" } else { "" },
+            escape(&scope.title)
+        );
+    }
+    if boxes.is_empty() {
+        return boxes;
+    }
+    format!("<fieldset><legend>Further rights</legend>{boxes}</fieldset>")
 }
 
 /// Returns where a browser goes after the consent, as HTML.

@@ -55,6 +55,8 @@ pub struct Settings {
     pub remember_consent: bool,
     /// The scope that allows changes; empty if there is no such scope.
     pub write_scope: String,
+    /// Further scopes, which a client asks for and a person allows one by one.
+    pub scopes: Vec<NamedScope>,
     /// Rules for clients that register themselves.
     pub registration: Registration,
     /// Clients that the administrator registered.
@@ -92,6 +94,17 @@ pub struct Resource {
     pub is_writable: bool,
     /// Ids of the clients that it is for; empty for all.
     pub clients: Vec<String>,
+}
+
+/// A scope that the server behind has a use for, such as a set of tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedScope {
+    /// Its word in requests and tokens.
+    pub name: String,
+    /// Its name on pages.
+    pub title: String,
+    /// Groups of the people who may allow it; empty for all people.
+    pub groups: Vec<String>,
 }
 
 /// Rules for the codes of an authenticator app after the password.
@@ -175,6 +188,7 @@ impl Default for Settings {
             password_login: true,
             remember_consent: true,
             write_scope: "mcp:write".to_owned(),
+            scopes: Vec::new(),
             registration: Registration::default(),
             clients: Vec::new(),
             device_clients: Vec::new(),
@@ -215,6 +229,9 @@ impl Settings {
         if self.refresh_grace > Duration::from_secs(HOUR) {
             return error("refresh_grace", "it must be at most 1h".to_owned());
         }
+        if let Some(problem) = self.problem_of_scopes() {
+            return error("scopes", problem);
+        }
         if let Some((key, problem)) = configured::problem(&self.upstreams, &self.identity_assertion)
         {
             return error(key, problem);
@@ -234,10 +251,49 @@ impl Settings {
         Ok(())
     }
 
+    /// Returns the first problem of the named scopes.
+    fn problem_of_scopes(&self) -> Option<String> {
+        let is_usual = |byte: u8| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~');
+        self.scopes.iter().enumerate().find_map(|(index, scope)| {
+            let name = &scope.name;
+            if name.is_empty() || !name.bytes().all(is_usual) {
+                return Some(format!("{name:?} is not a word without quotes"));
+            }
+            let earlier = self.scopes[..index].iter().map(|it| &*it.name);
+            let mut taken = earlier.chain(self.usual_scopes());
+            taken
+                .any(|it| it == name)
+                .then(|| format!("{name} has a meaning already"))
+        })
+    }
+
     /// Returns the words that a scope may have.
-    pub(crate) fn scopes(&self) -> Vec<&str> {
+    pub(crate) fn scope_words(&self) -> Vec<&str> {
+        let named = self.scopes.iter().map(|scope| &*scope.name);
+        self.usual_scopes().chain(named).collect()
+    }
+
+    fn usual_scopes(&self) -> impl Iterator<Item = &str> {
         let all = ["mcp", &self.write_scope, "offline_access"];
-        all.into_iter().filter(|scope| !scope.is_empty()).collect()
+        all.into_iter().filter(|scope| !scope.is_empty())
+    }
+
+    /// Returns the named scope of a word.
+    pub(crate) fn named_scope(&self, word: &str) -> Option<&NamedScope> {
+        self.scopes.iter().find(|scope| scope.name == word)
+    }
+
+    /// Returns a scope without the words that are not open to a person any more.
+    pub(crate) fn open_to(&self, person: &Person, scope: &str) -> String {
+        let words = scope.split(' ');
+        let open: Vec<_> = words.filter(|word| self.may_allow(person, word)).collect();
+        open.join(" ")
+    }
+
+    /// Returns whether a person may allow a word of a scope. Only a named scope asks for groups.
+    pub(crate) fn may_allow(&self, person: &Person, word: &str) -> bool {
+        let named = self.named_scope(word);
+        named.is_none_or(|scope| scope.is_open_to(person))
     }
 
     /// Returns whether an id is the id of the program's own console.
@@ -314,6 +370,22 @@ impl Resource {
     /// Returns whether a person can allow changes.
     pub(crate) fn allows_writes(&self, person: &Person) -> bool {
         self.is_writable || self.databases_of(person).iter().any(|it| it.is_writable)
+    }
+}
+
+// === impl NamedScope ===
+
+impl NamedScope {
+    /// Returns whether a person is in one of its groups, or it has none.
+    pub(crate) fn is_open_to(&self, person: &Person) -> bool {
+        let mut groups = self.groups.iter();
+        self.groups.is_empty() || groups.any(|group| person.groups.contains(group))
+    }
+
+    /// Returns whether it is open to a person in one of the tenants that the person chooses among.
+    pub(crate) fn may_be_open_to(&self, person: &Person) -> bool {
+        let mut groups = person.tenants.iter().flat_map(|tenant| &tenant.groups);
+        self.is_open_to(person) || groups.any(|group| self.groups.contains(group))
     }
 }
 

@@ -15,6 +15,7 @@ mod id_jag;
 mod idp;
 mod limits;
 mod recheck;
+mod scopes;
 mod tenants;
 mod upstream;
 mod web;

@@ -261,10 +261,11 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         scope: &str,
         read: &Read,
     ) -> Result<Value, OAuthError> {
+        let scope = self.settings.open_to(&person.person, scope);
         let access = Access {
             grant,
             person,
-            scope,
+            scope: &scope,
             now: read.now,
             longest: self.settings.access_lifetime_of(grant),
         };

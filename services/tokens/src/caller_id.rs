@@ -27,6 +27,13 @@ pub enum CallerId<'a> {
     },
     /// A user, by name.
     User(&'a str),
+    /// A user who allowed scopes to a program. All programs of one user share an allowance.
+    Person {
+        /// Name of the user.
+        name: &'a str,
+        /// Scopes that were allowed. They name no caller, and the digest does not depend on them.
+        scopes: &'a [String],
+    },
     /// A client of an issuer. All clients with one subject share an allowance.
     Client {
         /// Subject of the token.
@@ -85,7 +92,7 @@ impl<'a> CallerId<'a> {
     pub fn parts(&self) -> (&'static str, &'a str) {
         match *self {
             Self::Token { id, .. } => ("token:", id),
-            Self::User(name) => ("user:", name),
+            Self::User(name) | Self::Person { name, .. } => ("user:", name),
             Self::Client { subject, .. } => ("client:", subject),
             Self::Local => ("local:", ""),
         }

@@ -102,10 +102,12 @@ impl CallerNames {
     #[must_use]
     pub fn fit(&self, caller: &CallerId<'_>) -> bool {
         let has = |list: &[String], name: &str| list.iter().any(|listed| listed == name);
+        let has_scope = |scopes: &[String]| scopes.iter().any(|it| has(&self.scopes, it));
         self.is_for_all
             || match *caller {
                 CallerId::Token { id, .. } => has(&self.tokens, id),
                 CallerId::User(name) => has(&self.users, name),
+                CallerId::Person { name, scopes } => has(&self.users, name) || has_scope(scopes),
                 CallerId::Client {
                     subject,
                     client,
@@ -121,7 +123,7 @@ impl CallerNames {
                             _ => client == Some(listed),
                         }
                     });
-                    has_name || scopes.iter().any(|scope| has(&self.scopes, scope))
+                    has_name || has_scope(scopes)
                 }
                 CallerId::Local => self.is_for_local,
             }

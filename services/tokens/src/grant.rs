@@ -12,6 +12,8 @@ pub struct Grant {
     pub may_write: bool,
     /// The challenge for a call that would write, if clients are sent back to the person for it.
     pub step_up: Option<HeaderValue>,
+    /// Scopes that name toolsets, where the holder has none of its own.
+    pub scopes: Vec<String>,
 }
 
 // === impl Grant ===
@@ -29,6 +31,7 @@ impl Grant {
             databases,
             may_write,
             step_up: None,
+            scopes: Vec::new(),
         })
     }
 

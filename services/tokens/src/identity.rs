@@ -252,6 +252,12 @@ impl Identity {
         self.grant.as_ref()?.step_up.as_ref()
     }
 
+    /// Returns the named scopes of a grant.
+    fn scopes(&self) -> &[String] {
+        let grant = self.grant.as_ref();
+        grant.map_or(&[], |grant| &grant.scopes)
+    }
+
     /// Returns whether a grant allows some databases only.
     #[must_use]
     pub fn is_narrowed(&self) -> bool {
@@ -300,7 +306,10 @@ impl Identity {
                 id,
                 toolsets: &self.toolsets,
             },
-            Holder::User { name, .. } => CallerId::User(name),
+            Holder::User { name, .. } => match self.scopes() {
+                [] => CallerId::User(name),
+                scopes => CallerId::Person { name, scopes },
+            },
             Holder::Client {
                 subject,
                 client,

@@ -10,7 +10,7 @@
 //! use secrecy::ExposeSecret as _;
 //! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
 //! use ziggurat_layers::bearer::BearerLayer;
-//! use ziggurat_tokens::{ApiTokens, Identity, NewToken, TokenFile, WallClock, issuer::TokenVerifier};
+//! use ziggurat_tokens::{ApiTokens, Identity, NewToken, TokenFile, WallClock, issuer::{Issuer, TokenVerifier}};
 //!
 //! # tokio_test::block_on(async {
 //! # let folder = tempfile::tempdir()?;
@@ -20,7 +20,7 @@
 //!
 //! let tokens = ApiTokens::open(path, true, SignedDuration::ZERO, clock, |_| {})?;
 //! let service = ServiceBuilder::new()
-//!     .layer(BearerLayer::new(TokenVerifier::new(Some(tokens), None)))
+//!     .layer(BearerLayer::new(TokenVerifier::new(Some(tokens), None::<Issuer>)))
 //!     .service(service_fn(|request: http::Request<()>| async move {
 //!         let identity: &Identity = request.extensions().get().expect("behind the layer");
 //!         let answer = bytes::Bytes::from(identity.name().to_owned());

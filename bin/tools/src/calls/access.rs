@@ -92,7 +92,7 @@ impl ToolAccess {
     /// Returns what a caller may do at the endpoints for statements. Where there are toolsets, one of
     /// the caller's names the area, or it would not come so far.
     pub(crate) fn query_rights(&self, caller: &CallerId<'_>) -> QueryRights {
-        let is_person = matches!(caller, CallerId::Local | CallerId::User(_));
+        let is_person = matches!(caller.parts().0, "local:" | "user:");
         let is_on = !self.names.tools_off.contains(&QUERY_DATABASE);
         QueryRights {
             has_query: is_on && self.has_tool(caller, QUERY_DATABASE),

@@ -73,10 +73,12 @@ struct KnownToken {
     _guard: Arc<SessionGuard>,
 }
 
-/// The scope for changes.
-struct WriteScope {
-    /// Empty if there is no such scope.
-    name: String,
+/// The scopes that say what a token may do.
+struct Scopes {
+    /// The scope for changes; empty if there is no such scope.
+    write: String,
+    /// The scopes that name toolsets.
+    named: Vec<String>,
     /// The document of a challenge, if clients are sent back to the person for a change.
     document: Option<String>,
 }
@@ -101,8 +103,9 @@ impl OwnTokens {
             .with_algorithms([Algorithm::EdDsa]);
         let databases = parts.databases.clone();
         let sessions = OpenSessions::new(move |session| databases.forget(session));
-        let scopes = WriteScope {
-            name: section.write_scope().to_owned(),
+        let scopes = Scopes {
+            write: section.write_scope().to_owned(),
+            named: section.named_scopes().map(str::to_owned).collect(),
             document: section.steps_up().then(|| document_of(issuer)),
         };
         let tokens = AccessTokens::new(rules, service.clone()).with_identity(move |token| {
@@ -197,47 +200,57 @@ impl Holders {
 
 impl KnownToken {
     /// Reads a token of a person: a token without a grant is not of a person.
-    fn read(token: &AccessToken, scope: &WriteScope, sessions: &OpenSessions) -> Option<Self> {
+    fn read(token: &AccessToken, scopes: &Scopes, sessions: &OpenSessions) -> Option<Self> {
         let id = BASE64_URL_SAFE_NO_PAD.decode(token.grant_id()?).ok()?;
         let grant = id.try_into().ok()?;
         // A grant is one caller, with its own connections and selected database.
         let session = TokenHash::of(&format!("grant\0{}", token.grant_id()?));
-        // Without a scope for writes no token may write.
-        let databases = || Grant::of(token, "").and_then(|grant| grant.databases);
-        let write_scope = &*scope.name;
-        let narrowed = if write_scope.is_empty() {
-            Some(Grant {
-                databases: databases(),
-                may_write: false,
-                step_up: None,
-            })
-        } else {
-            Grant::of(token, write_scope)
-        };
         Some(Self {
             subject: token.subject().to_owned(),
             made_at: token.claim("iat")?.parse().ok()?,
             grant,
             claims: Claims::of_access_token(["groups", "roles"], token),
-            narrowed: narrowed.map(|grant| Arc::new(scope.with_step_up(grant, token))),
+            narrowed: scopes.narrowed(token).map(Arc::new),
             session,
             _guard: sessions.open(session),
         })
     }
 }
 
-// === impl WriteScope ===
+// === impl Scopes ===
 
-impl WriteScope {
+impl Scopes {
+    /// Returns what a token narrows of the rights of its person, or names of toolsets.
+    fn narrowed(&self, token: &AccessToken) -> Option<Grant> {
+        let named = token
+            .scopes()
+            .filter(|word| self.named.iter().any(|it| it == word));
+        let scopes: Vec<_> = named.map(str::to_owned).collect();
+        let grant = Grant::of(token, &self.write);
+        // Without a scope for changes no token may write.
+        let has_changes = !self.write.is_empty();
+        if grant.is_none() && scopes.is_empty() && has_changes {
+            return None;
+        }
+        let databases = grant.as_ref().and_then(|grant| grant.databases.clone());
+        let grant = Grant {
+            databases,
+            may_write: has_changes && grant.is_none_or(|grant| grant.may_write),
+            step_up: None,
+            scopes,
+        };
+        Some(self.with_step_up(grant, token))
+    }
+
     /// Adds the challenge for calls that would write. Its scope has all that the token has.
     fn with_step_up(&self, grant: Grant, token: &AccessToken) -> Grant {
         let Some(document) = &self.document else {
             return grant;
         };
-        if grant.may_write || self.name.is_empty() {
+        if grant.may_write || self.write.is_empty() {
             return grant;
         }
-        let scope: Vec<_> = token.scopes().chain([&*self.name]).collect();
+        let scope: Vec<_> = token.scopes().chain([&*self.write]).collect();
         let scope = scope.join(" ");
         let challenge = format!(
             "Bearer error=\"insufficient_scope\", scope=\"{scope}\", \

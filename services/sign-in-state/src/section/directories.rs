@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use ziggurat_mcp_auth::{
     ClaimRules, ClaimValue, ClientSecret, IdentityAssertion, Mapped, MappingRule, Provision,
-    Resource, Settings, Upstream,
+    Upstream,
 };
 use ziggurat_runtime::config::{Section, Value};
 
@@ -14,27 +14,9 @@ use crate::section::secret;
 pub(super) fn read(file: &Section<'_>) -> (Vec<Upstream>, Vec<IdentityAssertion>) {
     let entries = |name: &str| file.key(name).list().unwrap_or_default().into_iter();
     let upstreams = entries("upstreams").map(|entry| upstream(&entry.into_section()));
-    let upstreams: Vec<_> = upstreams.collect();
+    let upstreams = upstreams.collect();
     let assertions = entries("identity_assertion").map(|entry| assertion(&entry.into_section()));
-    let assertions: Vec<_> = assertions.collect();
-    if upstreams.len() + assertions.len() > 0 {
-        check(file, &upstreams, &assertions);
-    }
-    (upstreams, assertions)
-}
-
-/// Adds the first problem of the providers.
-fn check(file: &Section<'_>, upstreams: &[Upstream], assertions: &[IdentityAssertion]) {
-    let settings = Settings {
-        issuer: "https://localhost".to_owned(),
-        resources: vec![Resource::new("https://localhost", "")],
-        upstreams: upstreams.to_vec(),
-        identity_assertion: assertions.to_vec(),
-        ..Settings::default()
-    };
-    if let Err(error) = settings.check() {
-        file.problem(error);
-    }
+    (upstreams, assertions.collect())
 }
 
 fn upstream(file: &Section<'_>) -> Upstream {

@@ -25,6 +25,8 @@ struct Chosen {
     databases: Option<Vec<String>>,
     /// Says that changes are allowed.
     may_write: bool,
+    /// The named scopes among them.
+    scopes: Vec<String>,
 }
 
 // === impl Shared ===
@@ -54,7 +56,15 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let chosen = chosen.with_write(form.get("write").is_some());
         let tenant = person.tenant(form.get("tenant"));
         let tenant = tenant.map_err(|_| Failure::Expired)?;
-        let chosen = Chosen { tenant, ..chosen };
+        let there = person.clone().within(tenant.as_deref());
+        let there = there.ok_or(Failure::Expired)?;
+        let ticked = form.ticked("scope.");
+        let open = ticked.filter(|word| self.settings.may_allow(&there, word));
+        let chosen = Chosen {
+            tenant,
+            scopes: open.map(str::to_owned).collect(),
+            ..chosen
+        };
         let grant = self
             .grant(wish, &client, &session, chosen, read.now)
             .await?;
@@ -128,16 +138,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return Ok(None);
         }
         let given = self.given(client, &asked.wish, person).await?;
-        let given = given.filter(|given| holds(given, client, &asked.wish));
         let resource = self.resource_of(&asked.wish)?;
-        let chosen = given.and_then(|given| {
-            let chosen = Chosen::of(resource, person, |name| match &given.databases {
-                Some(names) => names.iter().any(|it| it == name),
-                None => true,
-            });
-            let tenant = person.tenant(given.tenant.as_deref()).ok()?;
-            chosen.map(|chosen| Chosen { tenant, ..chosen })
-        });
+        let wish = &asked.wish;
+        let chosen = given.and_then(|given| self.again(&given, client, wish, resource, person));
         let Some(chosen) = chosen else {
             return Ok(None);
         };
@@ -147,6 +150,36 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             .await?;
         let address = self.granted(read, asked, &grant, None, true).await?;
         Ok(Some(address))
+    }
+
+    /// Returns the former choices of a person, if they have all that is asked for now and open to the
+    /// person, and the client is still the same.
+    fn again(
+        &self,
+        given: &GivenConsent,
+        client: &Client,
+        wish: &Wish,
+        resource: &Resource,
+        person: &Person,
+    ) -> Option<Chosen> {
+        let tenant = person.tenant(given.tenant.as_deref()).ok()?;
+        let there = person.clone().within(tenant.as_deref())?;
+        let is_open = |word: &&str| self.settings.may_allow(&there, word);
+        let wanted = wish.scope.iter().map(String::as_str).filter(is_open);
+        if !holds(given, client, &wanted.collect::<Vec<_>>()) {
+            return None;
+        }
+        let chosen = Chosen::of(resource, person, |name| match &given.databases {
+            Some(names) => names.iter().any(|it| it == name),
+            None => true,
+        });
+        let open = given.scope.split(' ').filter(is_open);
+        let scopes = open.map(str::to_owned).collect();
+        chosen.map(|chosen| Chosen {
+            tenant,
+            scopes,
+            ..chosen
+        })
     }
 
     /// Returns the address of the program's own console with a code. Its grant is for one session
@@ -162,6 +195,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             tenant: None,
             databases: None,
             may_write: false,
+            scopes: Vec::new(),
         };
         let mut grant = self
             .grant(&asked.wish, client, session, chosen, read.now)
@@ -229,8 +263,11 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     ) -> Result<Grant, Failure> {
         let settings = &self.settings;
         let has_offline = wish.scope.iter().any(|scope| scope == "offline_access");
-        let kept = wish.scope.iter().map(String::as_str);
-        let kept = kept.filter(|scope| *scope != settings.write_scope);
+        let is_kept = |scope: &&str| match settings.named_scope(scope) {
+            Some(named) => chosen.scopes.contains(&named.name),
+            None => *scope != settings.write_scope,
+        };
+        let kept = wish.scope.iter().map(String::as_str).filter(is_kept);
         let write = chosen.may_write.then_some(settings.write_scope.as_str());
         let scope: Vec<_> = kept.chain(write).collect();
         Ok(Grant {
@@ -297,10 +334,10 @@ fn new_id() -> Result<GrantId, KeyError> {
     Ok(id)
 }
 
-/// Returns whether a consent has all that is asked for, and its client is still the same.
-fn holds(given: &GivenConsent, client: &Client, wish: &Wish) -> bool {
-    let has = |word: &String| given.scope.split(' ').any(|other| other == word);
-    given.client_digest == client.digest() && wish.scope.iter().all(has)
+/// Returns whether a consent has all words that are asked for, and its client is still the same.
+fn holds(given: &GivenConsent, client: &Client, wanted: &[&str]) -> bool {
+    let has = |word: &&str| given.scope.split(' ').any(|other| other == *word);
+    given.client_digest == client.digest() && wanted.iter().all(has)
 }
 
 // === impl Chosen ===
@@ -317,6 +354,7 @@ impl Chosen {
         let names_none = all.is_empty() && resource.is_writable;
         Some(Self {
             tenant: None,
+            scopes: Vec::new(),
             may_write: names_none || chosen.iter().any(|it| it.is_writable),
             databases: (chosen.len() < all.len()).then_some(names),
         })
@@ -355,24 +393,19 @@ mod tests {
             client_digest: client.digest(),
             given_at: 0,
         };
-        let wish = Wish {
-            client: given.client.clone(),
-            resource: given.resource.clone(),
-            alias: None,
-            scope: vec!["mcp".to_owned()],
-        };
-        assert!(holds(&given, &client, &wish));
+        let holds = |client: &Client| holds(&given, client, &["mcp"]);
+        assert!(holds(&client));
         let name = "Acme Bank".to_owned();
         let renamed = ManualClient {
             name,
             ..manual.clone()
         };
-        assert!(!holds(&given, &Client::from(&renamed), &wish));
+        assert!(!holds(&Client::from(&renamed)));
         let redirect_uris = vec!["https://evil.example/".to_owned()];
         let moved = ManualClient {
             redirect_uris,
             ..manual
         };
-        assert!(!holds(&given, &Client::from(&moved), &wish));
+        assert!(!holds(&Client::from(&moved)));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     documents,
+    people::Person,
     providers::{configured::IdentityAssertion, id_token, mapping::Claims},
     settings::{Resource, Settings},
 };
@@ -98,6 +99,7 @@ pub(crate) fn scope(
     claims: &Claims,
     asked: Option<&str>,
     settings: &Settings,
+    person: &Person,
     may_write: bool,
 ) -> Option<String> {
     let named = if claims.has("scope") {
@@ -107,9 +109,12 @@ pub(crate) fn scope(
     };
     let is_asked = |word: &str| asked.is_none_or(|asked| asked.split(' ').any(|it| it == word));
     let is_allowed = |word: &str| {
-        word != "offline_access" && (may_write || word != settings.write_scope) && is_asked(word)
+        word != "offline_access"
+            && (may_write || word != settings.write_scope)
+            && settings.may_allow(person, word)
+            && is_asked(word)
     };
-    let words = settings.scopes().into_iter();
+    let words = settings.scope_words().into_iter();
     let words = words.filter(|word| named.split(' ').any(|it| it == *word) && is_allowed(word));
     let words: Vec<_> = words.collect();
     (!words.is_empty()).then(|| words.join(" "))
@@ -255,7 +260,14 @@ mod tests {
         let settings = settings();
         let found = |claim: Option<Value>, asked: Option<&str>, may_write| {
             let claim = claim.map(|claim| ("scope", claim));
-            scope(&claims(claim.as_slice()), asked, &settings, may_write)
+            let person = Person::new("7", "ann");
+            scope(
+                &claims(claim.as_slice()),
+                asked,
+                &settings,
+                &person,
+                may_write,
+            )
         };
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(found(None, None, true), text("mcp"));

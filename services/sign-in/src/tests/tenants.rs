@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Browser, ISSUER, REDIRECT, RESOURCE, Server, claims};
 use crate::{Database, ManualClient, Resource, Settings, Tenant};
 
-fn tenant(id: &str, groups: &[&str]) -> Tenant {
+pub(super) fn tenant(id: &str, groups: &[&str]) -> Tenant {
     Tenant {
         id: id.to_owned(),
         title: format!("The <{id}>"),

@@ -9,6 +9,7 @@ use crate::{
     form::Form,
     keys::{KeyError, Keys, digest, random},
     people::{People, Person, Unavailable},
+    providers::configured::Mapped,
     providers::{
         Signer, Unsigned,
         configured::{IdentityAssertion, Provision},
@@ -102,9 +103,6 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             entry,
             assertion,
         } = *brought;
-        if assertion.len() > id_jag::LONGEST {
-            return Err(Refused::Check("length"));
-        }
         let claims = self.claims_of(read, entry, assertion).await?;
         let found = id_jag::check(&claims, entry, &self.settings, client, read.now);
         let found = found.map_err(Refused::Check)?;
@@ -119,8 +117,13 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let person = self.person_of(entry, &origin, &profile, read).await?;
         let tenant = person.tenant(profile.access.tenant.as_deref());
         let tenant = tenant.map_err(|_| Refused::Check("tenant"))?;
-        let may_write = profile.access.write;
-        let scope = id_jag::scope(&claims, form.get("scope"), &self.settings, may_write);
+        let Mapped {
+            write, databases, ..
+        } = profile.access.clone();
+        let entitled = profile.entitle(person).within(tenant.as_deref());
+        let entitled = entitled.ok_or(Refused::Check("tenant"))?;
+        let person = &entitled.person;
+        let scope = id_jag::scope(&claims, form.get("scope"), &self.settings, person, write);
         let scope = scope.ok_or(Refused::Check("scope"))?;
         let grant = Grant {
             id: random()?,
@@ -130,7 +133,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             resource: resource.uri.clone(),
             alias,
             scope,
-            databases: profile.access.databases.clone(),
+            databases,
             is_renewable: false,
             signed_in_at: found.signed_in_at,
             amr: id_token::ways(&claims),
@@ -142,10 +145,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             rotated_at: read.now,
         };
         let grant = self.kept(read, grant, used(entry, &found)).await?;
-        let entitled = profile.entitle(person).within(grant.tenant.as_deref());
         let access = Access {
             grant: &grant,
-            person: &entitled.ok_or(Refused::Check("tenant"))?,
+            person: &entitled,
             scope: &grant.scope,
             now: read.now,
             longest: entry.access_lifetime,
@@ -170,6 +172,9 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         entry: &IdentityAssertion,
         assertion: &str,
     ) -> Result<Claims, Refused> {
+        if assertion.len() > id_jag::LONGEST {
+            return Err(Refused::Check("length"));
+        }
         let signer = Signer::Assertion(entry);
         let payload = self.providers.payload(signer, assertion, read.now).await;
         let payload = payload.map_err(|reason| match reason {

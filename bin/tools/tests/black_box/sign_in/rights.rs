@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ALL, INSERT, Office, query};
-use crate::support::{Client, OAuthClient, records::PASSWORD};
+use crate::support::{Browser, Client, OAuthClient, granted, records::PASSWORD};
 
 const READ_ONLY: &str =
     "This connection was allowed to read only. Connect again and allow changes.";
@@ -92,6 +92,45 @@ fn a_grant_has_the_databases_that_the_person_ticked() {
     assert!(query(&bob, "shop", "SELECT 1").1);
     assert!(!query(&bob, "logs", "SELECT 1").1);
     assert_eq!(tokens.scope, "mcp");
+}
+
+#[test]
+fn a_toolset_is_for_people_who_allow_its_scope() {
+    let office = Office::new(
+        "http:
+  auth:
+    oauth:
+      scopes:
+      - {name: shop.read, title: Reading the shop, groups: [analysts]}
+toolsets:
+- {name: usual, tools: [get_schema_info], for: {everyone: true}}
+- {name: reading, tools: [query_database], for: {scopes: [shop.read]}}
+",
+    );
+    let (_program, client) = office.serve();
+    let registered = OAuthClient::register(&client);
+    let connect = |name, allowed: &[(&str, &str)]| {
+        let browser = Browser::new(&client);
+        let page = browser.sign_in(&registered.request("mcp shop.read"), name, PASSWORD);
+        let is_offered = page.body.contains("Reading the shop");
+        let boxes = [&[("database.logs", "1")], allowed].concat();
+        let tokens = granted(&registered.exchange(&registered.allow(&browser, &page, &boxes)));
+        let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        let headers = "content-type: application/json\r\nmcp-protocol-version: 2025-06-18\r\n\
+                       accept: application/json, text/event-stream\r\n";
+        let answer = client
+            .bearing(&tokens.access)
+            .send("POST", "/mcp", headers, list);
+        let has_tool = answer.body.contains("\"query_database\"");
+        assert!(answer.body.contains("\"get_schema_info\""), "{answer:?}");
+        (is_offered, tokens.scope, has_tool)
+    };
+    let ticked = [("scope.shop.read", "1")];
+    let expected = (true, "mcp shop.read".to_owned(), true);
+    assert_eq!(connect("ann", &ticked), expected);
+    assert_eq!(connect("ann", &[]), (true, "mcp".to_owned(), false));
+    let expected = (false, "mcp".to_owned(), false);
+    assert_eq!(connect("bob", &ticked), expected, "bob is in no group");
 }
 
 #[test]
