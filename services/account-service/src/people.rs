@@ -106,8 +106,7 @@ impl Members {
         let email = email.to_owned();
         let hashed = spawn_blocking(move || {
             let _slot = slot;
-            let local = email.split('@').next().unwrap_or_default();
-            passwords.hash_new(&password, MIN_LENGTH, &[&email, local])
+            passwords.hash_new(&password, MIN_LENGTH, &email)
         });
         let hashed = hashed.await.map_err(|_| Unavailable)?;
         hashed.map_err(|error| match error {

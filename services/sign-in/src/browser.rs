@@ -10,10 +10,7 @@ mod ticket;
 mod upstream;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use http::{
-    HeaderName, StatusCode,
-    header::{CONTENT_TYPE, ORIGIN},
-};
+use http::{HeaderName, StatusCode, header::ORIGIN};
 use ziggurat_layers::rate_limit::Limited;
 
 use crate::{
@@ -191,9 +188,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         if !is_own {
             return Err(Failure::OtherSite);
         }
-        let media_type = header(&CONTENT_TYPE).unwrap_or_default();
-        let media_type = media_type.split(';').next().unwrap_or_default().trim();
-        if !media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        if !Form::is_in(&read.parts.headers) {
             return Err(Failure::NoForm);
         }
         let text = std::str::from_utf8(&read.body).map_err(|_| Failure::Expired)?;

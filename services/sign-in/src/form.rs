@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use http::{HeaderMap, header::CONTENT_TYPE};
 use ziggurat_text::percent;
 
 /// Parameters by name.
@@ -15,6 +16,16 @@ pub(crate) struct Malformed;
 // === impl Form ===
 
 impl Form {
+    /// Returns whether a body is `application/x-www-form-urlencoded`.
+    pub(crate) fn is_in(headers: &HeaderMap) -> bool {
+        let media_type = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let media_type = media_type.and_then(|it| it.split(';').next());
+        media_type.is_some_and(|it| {
+            let it = it.trim();
+            it.eq_ignore_ascii_case("application/x-www-form-urlencoded")
+        })
+    }
+
     /// Reads `application/x-www-form-urlencoded`.
     pub(crate) fn read(text: &str) -> Result<Self, Malformed> {
         let mut form = BTreeMap::new();

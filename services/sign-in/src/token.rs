@@ -9,7 +9,7 @@ mod proof;
 mod recheck;
 mod refresh;
 
-use http::{StatusCode, header::CONTENT_TYPE};
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::{
@@ -323,14 +323,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
 
 /// Reads the form of a request.
 fn form(read: &Read) -> Result<Form, OAuthError> {
-    let media_type = read.parts.headers.get(CONTENT_TYPE);
-    let media_type = media_type.and_then(|value| value.to_str().ok());
-    let media_type = media_type.and_then(|value| value.split(';').next());
-    let is_form = media_type.is_some_and(|value| {
-        let value = value.trim();
-        value.eq_ignore_ascii_case("application/x-www-form-urlencoded")
-    });
-    if !is_form {
+    if !Form::is_in(&read.parts.headers) {
         let problem = "the body must be application/x-www-form-urlencoded";
         return Err(OAuthError::new("invalid_request", problem));
     }
