@@ -10,6 +10,8 @@ from dataclasses import dataclass
 # No server sends as much in one answer.
 MAX_BYTES = 64 << 20
 MODERN = "2026-07-28"
+# Sockets that hold ports.
+HELD = []
 PREFIX = "io.modelcontextprotocol/"
 
 
@@ -163,9 +165,13 @@ def write_configuration(folder, **sections):
 
 
 def free_port():
-    """A port that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
+    """A port for a server that starts later; until then the system gives it to no other program."""
+    held = socket.socket()
+    # With it, the server can bind the port beside this socket, which never listens.
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    HELD.append(held)
+    return held.getsockname()[1]
 
 
 def wait_for_port(port, patience=60):

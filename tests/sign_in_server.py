@@ -95,6 +95,8 @@ class Stay(urllib.request.HTTPRedirectHandler):
 class Browser:
     """A browser that keeps cookies, and sends the forms of pages as a person fills them in."""
 
+    person = PERSON
+
     def __init__(self):
         policy = DefaultCookiePolicy(secure_protocols=["https"])
         self.cookies = urllib.request.HTTPCookieProcessor(CookieJar(policy))
@@ -124,7 +126,7 @@ class Browser:
         """
         page = self.send(address)
         if "/oauth/login" in page.body:
-            page = self.submit(page, "/oauth/login", **PERSON)
+            page = self.submit(page, "/oauth/login", **self.person)
         page = self.submit(page, "/oauth/consent", decision="allow", **fields)
         assert page.status == 200 and page.goal(), page
         return page.goal()
