@@ -1,4 +1,5 @@
-//! The committed files of the console, held against their manifest and against their sources.
+//! The committed files of the console, held against their manifest and against their sources, and the
+//! copies of its look.
 
 use std::{
     collections::BTreeMap,
@@ -21,10 +22,17 @@ struct Manifest {
     inputs: String,
     /// Digests of the files, by their path below `dist`.
     files: BTreeMap<String, String>,
+    /// Digests of what the build writes elsewhere, by the path in the repository.
+    copies: BTreeMap<String, String>,
 }
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn repository() -> PathBuf {
+    let root = folder().join("../..");
+    root.canonicalize().expect("the repository")
 }
 
 fn manifest() -> Manifest {
@@ -79,10 +87,7 @@ fn the_manifest_names_every_file_with_its_digest() {
 
 #[test]
 fn the_files_are_made_from_the_sources_that_are_here() {
-    let root = folder()
-        .join("../..")
-        .canonicalize()
-        .expect("the repository");
+    let root = repository();
     let mut inputs = files(&root.join("services/console/web"));
     inputs.extend(DOCUMENTS.map(|document| root.join(document)));
     let inputs = inputs.iter().map(|path| (below(&root, path), digest(path)));
@@ -99,4 +104,18 @@ fn the_files_are_made_from_the_sources_that_are_here() {
         manifest().inputs,
         "run `npm run build` in services/console/web, and commit dist"
     );
+}
+
+#[test]
+fn the_pages_of_the_browser_sign_in_have_the_look_of_the_console() {
+    let copies = manifest().copies;
+    let style = "services/sign-in/src/look.css";
+    assert!(copies.contains_key(style), "{copies:?}");
+    for (path, expected) in copies {
+        assert_eq!(
+            digest(&repository().join(&path)),
+            expected,
+            "{path}: change services/console/web/look, and run `npm run build` there"
+        );
+    }
 }

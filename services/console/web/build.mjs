@@ -27,6 +27,7 @@ const { values: options } = parseArgs({
   },
 })
 const dist = resolve(options.out)
+const isCommitted = dist === resolve(web, '../dist')
 
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex')
 
@@ -148,6 +149,20 @@ async function bundleRag() {
   return files
 }
 
+// The look of the pages of the browser sign-in, by its path in the repository. Their crate is published by itself,
+// so it has copies.
+async function signInLook() {
+  const style = await esbuild.build({ ...common, minify: true, sourcemap: false, entryPoints: ['look/pages.css'] })
+  const { mark, tier, stair } = JSON.parse(await readFile(join(web, 'look/drawings.json'), 'utf8'))
+  // Without the style the tiers have no size.
+  const copies = {
+    'look.css': style.outputFiles[0].text,
+    'pages/mark.svg': `<svg class="mark" width="48" height="48" viewBox="0 0 24 24" aria-hidden="true"><path fill="currentColor" fill-rule="evenodd" d="${mark}"/></svg>\n`,
+    'pages/tiers.svg': `<svg class="sign-in-tiers" width="0" height="0" viewBox="0 0 1200 200" preserveAspectRatio="xMidYMax slice" aria-hidden="true"><path class="tier" d="${tier}"/><path class="stair" d="${stair}"/></svg>\n`,
+  }
+  return new Map(Object.entries(copies).map(([path, text]) => [`services/sign-in/src/${path}`, Buffer.from(text)]))
+}
+
 async function drawing(name) {
   const bytes = await readFile(join(web, `look/${name}.svg`))
   return [bytes, `${name}-${sha256(bytes).slice(0, 8).toUpperCase()}.svg`]
@@ -256,7 +271,12 @@ async function build() {
     await writeFile(join(dist, path), bytes)
     digests[path] = sha256(bytes)
   }
-  await writeFile(join(dist, 'manifest.json'), `${JSON.stringify({ inputs, files: digests }, null, 2)}\n`)
+  const copies = {}
+  for (const [path, bytes] of await signInLook()) {
+    if (isCommitted) await writeFile(join(repository, path), bytes)
+    copies[path] = sha256(bytes)
+  }
+  await writeFile(join(dist, 'manifest.json'), `${JSON.stringify({ inputs, files: digests, copies }, null, 2)}\n`)
   return options.watch ? [] : checkBudgets(bundled)
 }
 

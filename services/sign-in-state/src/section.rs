@@ -350,6 +350,7 @@ fn page(file: &Section<'_>) -> Page {
         title: text("title"),
         notice: text("notice"),
         help_url: help_url.text().unwrap_or_default(),
+        has_mark: true,
     };
     let is_web = page.help_url.is_empty()
         || page.help_url.starts_with("https://")

@@ -28,8 +28,20 @@ use crate::{
     store::GivenConsent,
 };
 
-/// The style of all pages.
+/// The style of all pages. The build of the console of Ziggurat writes it and the drawings.
 const STYLE: &str = include_str!("look.css");
+
+/// The mark of Ziggurat, as HTML.
+const MARK: &str = include_str!("pages/mark.svg");
+
+/// The drawing at the foot of a page with the mark, as HTML.
+const TIERS: &str = include_str!("pages/tiers.svg");
+
+/// Attributes of a field for a password that is known.
+const CURRENT_PASSWORD: &str = "type=\"password\" autocomplete=\"current-password\" required";
+
+/// Attributes of a field for a new password.
+const NEW_PASSWORD: &str = "type=\"password\" autocomplete=\"new-password\" required";
 
 /// Longest name of a client on a page, in characters.
 const LONGEST_NAME: usize = 64;
@@ -84,7 +96,7 @@ impl<'a> Page<'a> {
 
     /// Creates a page about a failure.
     pub(crate) fn failure(settings: &'a Settings, status: StatusCode, problem: &str) -> Self {
-        let body = format!("<p role=\"alert\">{}</p>", escape(problem));
+        let body = alert(Some(problem));
         Self {
             status,
             ..Self::new(settings, "Sign-in", body)
@@ -97,7 +109,8 @@ impl<'a> Page<'a> {
         let title = escape(self.title);
         let mut text = format!(
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>"
+             <meta name=\"viewport\" content=\"width=device-width\">\
+             <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>"
         );
         if let Some(next) = self.next {
             let _ = write!(
@@ -106,13 +119,21 @@ impl<'a> Page<'a> {
                 escape(next)
             );
         }
-        let _ = write!(text, "<style>{STYLE}</style></head><body><main>");
-        if !page.title.is_empty() {
-            let _ = write!(text, "<p class=\"place\">{}</p>", escape(&page.title));
-        }
-        let _ = write!(text, "<h1>{title}</h1>{}", self.body);
+        let (mark, tiers) = if page.has_mark {
+            (MARK, TIERS)
+        } else {
+            ("", "")
+        };
+        let _ = write!(
+            text,
+            "<style>{STYLE}</style></head><body class=\"sign-in\"><main class=\"sign-in-box\">\
+             <header class=\"sign-in-head\">{mark}<div><h1>{title}</h1><p class=\"muted\">{}</p></div>\
+             </header>{}",
+            escape(place(self.settings)),
+            self.body
+        );
         if !page.notice.is_empty() {
-            let _ = write!(text, "<p class=\"notice\">{}</p>", escape(&page.notice));
+            let _ = write!(text, "<p class=\"muted\">{}</p>", escape(&page.notice));
         }
         if !page.help_url.is_empty() {
             let _ = write!(
@@ -121,7 +142,7 @@ impl<'a> Page<'a> {
                 escape(&page.help_url)
             );
         }
-        text += "</main></body></html>\n";
+        let _ = write!(text, "</main>{tiers}</body></html>\n");
         let mut answer = Response::new(Full::new(Bytes::from(text)));
         *answer.status_mut() = self.status;
         answer.headers_mut().insert(
@@ -130,6 +151,16 @@ impl<'a> Page<'a> {
         );
         with_page_headers(answer, self.settings)
     }
+}
+
+/// Returns the name of the installation, or its host.
+pub(crate) fn place(settings: &Settings) -> &str {
+    let title = &*settings.page.title;
+    if title.is_empty() {
+        let (_, host) = settings.issuer.split_once("://").unwrap_or_default();
+        return host;
+    }
+    title
 }
 
 /// Adds the headers that keep a page for itself.
@@ -174,15 +205,37 @@ pub(crate) fn login(
 fn password_form(settings: &Settings, flow: &str) -> String {
     let action = escape(&settings.address("/oauth/login"));
     format!(
-        "<form method=\"post\" action=\"{action}\">\
-         <input type=\"hidden\" name=\"flow\" value=\"{flow}\">\
-         <label for=\"name\">Name</label>\
-         <input id=\"name\" name=\"name\" autocomplete=\"username\" required autofocus>\
-         <label for=\"password\">Password</label>\
-         <input id=\"password\" name=\"password\" type=\"password\" \
-         autocomplete=\"current-password\" required>\
-         <button>Sign in</button></form>"
+        "{}{}{}{}</form>",
+        form(&action, flow),
+        field(
+            "name",
+            "Name",
+            "autocomplete=\"username\" required autofocus"
+        ),
+        field("password", "Password", CURRENT_PASSWORD),
+        main_button("Sign in"),
     )
+}
+
+/// Returns the beginning of a form.
+fn form(action: &str, flow: &str) -> String {
+    format!(
+        "<form class=\"sign-in-form\" method=\"post\" action=\"{action}\">\
+         <input type=\"hidden\" name=\"flow\" value=\"{flow}\">"
+    )
+}
+
+/// Returns a field with its label. Name and attributes are HTML.
+fn field(name: &str, label: &str, attributes: &str) -> String {
+    format!(
+        "<div class=\"field\"><label for=\"{name}\">{label}</label>\
+         <input class=\"control\" id=\"{name}\" name=\"{name}\" {attributes}></div>"
+    )
+}
+
+/// Returns the button that sends a form.
+fn main_button(text: &str) -> String {
+    format!("<button class=\"button main wide\">{text}</button>")
 }
 
 /// Returns a link for each provider that people sign in at.
@@ -192,7 +245,10 @@ fn upstreams(settings: &Settings, flow: &str) -> String {
         let path = format!("/oauth/upstream/{}?flow={flow}", upstream.name);
         let address = escape(&settings.address(&path));
         let title = escape(&upstream.title);
-        let _ = write!(text, "<p><a href=\"{address}\">{title}</a></p>");
+        let _ = write!(
+            text,
+            "<a class=\"button wide\" href=\"{address}\">{title}</a>"
+        );
     }
     text
 }
@@ -213,16 +269,13 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
     let vouched = vouched(client);
     let mut body = format!(
         "<p><strong>{name}</strong> wants to use <strong>{}</strong> as you.</p>\
-         <dl><dt>Program</dt><dd>{name}: {vouched}</dd>\
-         <dt>It returns to</dt><dd>{}</dd>\
-         <dt>Account</dt><dd>{}</dd></dl>{}\
-         <form method=\"post\" action=\"{}\">\
-         <input type=\"hidden\" name=\"flow\" value=\"{flow}\">",
+         <dl class=\"facts\">{}{}{}</dl>{}{}",
         escape(&resource.title),
-        destination(*redirect),
-        escape(&person.name),
+        fact("Program", &format!("{name}: {vouched}")),
+        fact("It returns to", &destination(*redirect)),
+        fact("Account", &escape(&person.name)),
         alert(*problem),
-        escape(&settings.address("/oauth/consent")),
+        form(&escape(&settings.address("/oauth/consent")), flow),
     );
     body += &tenants(person, *before);
     body += &databases(resource.databases_of(person), *before);
@@ -234,8 +287,8 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
         };
         let _ = write!(
             body,
-            "<p><label><input type=\"checkbox\" name=\"write\" value=\"on\"> May change data</label>\
-             {asks}</p>"
+            "<p><label class=\"check\"><input type=\"checkbox\" name=\"write\" value=\"on\"> \
+             May change data</label>{asks}</p>"
         );
     }
     body += &scopes(settings, consent);
@@ -243,18 +296,23 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
     let _ = write!(
         body,
         "<p>This holds for at most {days} days, and ends when you withdraw it.</p>\
-         <p class=\"choices\"><button name=\"decision\" value=\"allow\">Allow</button>\
-         <button name=\"decision\" value=\"deny\" class=\"plain\">Deny</button></p></form>",
+         <div class=\"sign-in-choices\">\
+         <button class=\"button main\" name=\"decision\" value=\"allow\">Allow</button>\
+         <button class=\"button\" name=\"decision\" value=\"deny\">Deny</button></div></form>",
     );
     body + &another_account(settings, flow)
+}
+
+/// Returns a row of a list of facts. Name and value are HTML.
+fn fact(name: &str, value: &str) -> String {
+    format!("<div><dt>{name}</dt><dd>{value}</dd></div>")
 }
 
 /// Returns the form that ends the session of a browser.
 fn another_account(settings: &Settings, flow: &str) -> String {
     format!(
-        "<form method=\"post\" action=\"{}\"><input type=\"hidden\" name=\"flow\" value=\"{flow}\">\
-         <button class=\"link\">Use another account</button></form>",
-        escape(&settings.address("/oauth/logout")),
+        "{}<button class=\"link\">Use another account</button></form>",
+        form(&escape(&settings.address("/oauth/logout")), flow),
     )
 }
 
@@ -277,7 +335,7 @@ pub(crate) fn end(settings: &Settings, client: &Client, address: &str) -> Answer
 pub(crate) fn told(settings: &Settings, client: &Client, told: &Told, address: &str) -> Answer {
     let name = shown_name(&client.name);
     let body = format!(
-        "<p role=\"alert\">The request of {name} cannot be served: {} ({}).</p>\
+        "<p role=\"alert\" class=\"banner danger\">The request of {name} cannot be served: {} ({}).</p>\
          <p><a href=\"{}\">Continue to {name}</a></p>",
         escape(told.problem),
         escape(told.code),
@@ -302,7 +360,10 @@ fn vouched(client: &Client) -> Cow<'static, str> {
 
 fn alert(problem: Option<&str>) -> String {
     problem.map_or_else(String::new, |problem| {
-        format!("<p role=\"alert\">{}</p>", escape(problem))
+        format!(
+            "<p role=\"alert\" class=\"banner danger\">{}</p>",
+            escape(problem)
+        )
     })
 }
 
@@ -314,8 +375,8 @@ fn tenants(person: &Person, before: Option<&GivenConsent>) -> String {
         several => several,
     };
     let before = before.and_then(|given| given.tenant.as_ref());
-    let mut text = "<label for=\"tenant\">Tenant</label>\
-                    <select id=\"tenant\" name=\"tenant\">"
+    let mut text = "<div class=\"field\"><label for=\"tenant\">Tenant</label>\
+                    <select class=\"control\" id=\"tenant\" name=\"tenant\">"
         .to_owned();
     for tenant in list {
         let is_chosen = before == Some(&tenant.id);
@@ -327,7 +388,7 @@ fn tenants(person: &Person, before: Option<&GivenConsent>) -> String {
             escape(&tenant.title)
         );
     }
-    text + "</select>"
+    text + "</select></div>"
 }
 
 /// Returns a box for each database, ticked unless the person chose others before.
@@ -336,19 +397,21 @@ fn databases(list: &[Database], before: Option<&GivenConsent>) -> String {
         return String::new();
     }
     let before = before.and_then(|given| given.databases.as_ref());
-    let mut text = String::from("<fieldset><legend>Databases</legend>");
+    let mut text = String::from(
+        "<fieldset class=\"check-list\"><legend>Databases</legend><div class=\"check-list-boxes\">",
+    );
     for database in list {
         let is_ticked = before.is_none_or(|before| before.contains(&database.name));
         let _ = write!(
             text,
-            "<p><label><input type=\"checkbox\" name=\"database.{}\" value=\"on\"{}> {}\
-             </label></p>",
+            "<label class=\"check\"><input type=\"checkbox\" name=\"database.{}\" value=\"on\"{}> {}\
+             </label>",
             escape(&database.name),
             if is_ticked { " checked" } else { "" },
             escape(&database.title)
         );
     }
-    text + "</fieldset>"
+    text + "</div></fieldset>"
 }
 
 /// Returns a box for each named scope that is asked for and open to the person, ticked unless the

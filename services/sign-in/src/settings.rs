@@ -153,7 +153,7 @@ pub struct ManualClient {
     pub skip_consent: bool,
 }
 
-/// Texts on every page.
+/// Texts and the mark on every page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// The name of the installation.
@@ -162,6 +162,8 @@ pub struct Page {
     pub notice: String,
     /// The address of a page with help.
     pub help_url: String,
+    /// Shows the mark of Ziggurat. Other products leave it out.
+    pub has_mark: bool,
 }
 
 /// A setting that cannot be used.

@@ -1,3 +1,5 @@
+import drawings from '../look/drawings.json'
+
 /** Names of the icons in `look/icons.svg`. */
 export const ICON_NAMES = [
   'activity',
@@ -69,11 +71,7 @@ export function Icon({ name, size = 20 }: { name: IconName; size?: number }) {
 export function Mark({ size = 24 }: { size?: number }) {
   return (
     <svg class="mark" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true" focusable="false">
-      <path
-        fill="currentColor"
-        fill-rule="evenodd"
-        d="M9 4h6v4h3v5h3v7H3v-7h3V8h3zM11 8h2v3h1v5h1v4H9v-4h1v-5h1z"
-      />
+      <path fill="currentColor" fill-rule="evenodd" d={drawings.mark} />
     </svg>
   )
 }

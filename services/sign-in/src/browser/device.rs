@@ -92,7 +92,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         problem: Option<&str>,
     ) -> Result<Answer, Failure> {
         let sealed = flow.close(&self.keys.seal())?;
-        let body = device::form(&self.settings, &sealed, given, problem);
+        let body = device::code(&self.settings, &sealed, given, problem);
         Ok(Page::new(&self.settings, "Connect a device", body).answer())
     }
 

@@ -101,7 +101,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
     ) -> Result<Answer, Failure> {
         let sealed = flow.close(&self.keys.seal())?;
         let path = read.parts.uri.path();
-        let body = ticket::form(&self.settings, path, holder, &sealed, problem);
+        let body = ticket::ticket(&self.settings, path, holder, &sealed, problem);
         let title = if holder.tenant.is_some() {
             "Join"
         } else {

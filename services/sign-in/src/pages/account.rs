@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::{
     clients::Client,
     documents,
-    pages::{another_account, escape, factor, shown_name, vouched},
+    pages::{another_account, escape, fact, factor, form, shown_name, vouched},
     people::{Database, Person},
     settings::Settings,
     store::{Grant, Seconds},
@@ -44,15 +44,14 @@ pub(crate) struct Shown {
 /// Returns the page of an account.
 pub(crate) fn account(settings: &Settings, account: &Account<'_>) -> String {
     let notice = account.notice.map_or_else(String::new, |notice| {
-        format!("<p role=\"status\">{}</p>", escape(notice))
+        format!("<p role=\"status\" class=\"banner\">{}</p>", escape(notice))
     });
     let action = escape(&settings.address("/oauth/account"));
     let flow = account.flow;
     let mut body = format!(
-        "<p>You are <strong>{}</strong>.</p>{notice}\
-         <form method=\"post\" action=\"{action}\">\
-         <input type=\"hidden\" name=\"flow\" value=\"{flow}\"><h2>Programs</h2>",
+        "<p>You are <strong>{}</strong>.</p>{notice}{}<h2>Programs</h2>",
         escape(&account.person.name),
+        form(&action, flow),
     );
     if account.grants.is_empty() {
         body += "<p>No program may use your account.</p>";
@@ -61,7 +60,8 @@ pub(crate) fn account(settings: &Settings, account: &Account<'_>) -> String {
         write_grant(&mut body, settings, account, shown);
     }
     body += "<h2>Everywhere</h2><p>This ends the access of all programs and all your sessions.</p>\
-             <p><button name=\"everywhere\" value=\"yes\">Sign out everywhere</button></p></form>";
+             <div class=\"button-row\"><button class=\"button danger\" name=\"everywhere\" value=\"yes\">\
+             Sign out everywhere</button></div></form>";
     body += &second_factor(&action, account);
     body + &another_account(settings, flow)
 }
@@ -73,24 +73,26 @@ fn second_factor(action: &str, account: &Account<'_>) -> String {
         FactorState::Off => return String::new(),
         FactorState::Absent => {
             let text = "<p>A password alone opens your account.</p>".to_owned();
-            (text, "name=\"set_up\" value=\"yes\">Set up a second factor")
+            (
+                text,
+                "button\" name=\"set_up\" value=\"yes\">Set up a second factor",
+            )
         }
         FactorState::Present(left) => {
             let text = format!(
                 "<p>It is set up, and {left} recovery codes are left. To remove it, type a code.</p>{}",
-                factor::field()
+                factor::code_field("")
             );
             (
                 text,
-                "name=\"remove\" value=\"yes\">Remove the second factor",
+                "button danger\" name=\"remove\" value=\"yes\">Remove the second factor",
             )
         }
     };
     format!(
-        "<h2>Second factor</h2><form method=\"post\" action=\"{action}\">\
-         <input type=\"hidden\" name=\"flow\" value=\"{}\">{text}<p><button {button}</button></p>\
-         </form>",
-        account.flow,
+        "{}<h2>Second factor</h2>{text}\
+         <div class=\"button-row\"><button class=\"{button}</button></div></form>",
+        form(action, account.flow),
     )
 }
 
@@ -114,16 +116,15 @@ fn write_grant(body: &mut String, settings: &Settings, account: &Account<'_>, sh
             .any(|word| word == settings.write_scope);
     let _ = write!(
         body,
-        "<h3>{name}</h3><dl><dt>Program</dt><dd>{vouched}</dd><dt>Uses</dt><dd>{}</dd>\
-         <dt>Databases</dt><dd>{}</dd><dt>May change data</dt><dd>{}</dd>\
-         <dt>Allowed</dt><dd>{}</dd><dt>Last used</dt><dd>{}</dd></dl>\
-         <p><button name=\"withdraw\" value=\"{}\" aria-label=\"Withdraw {name}\">Withdraw</button>\
-         </p>",
-        escape(resource),
-        databases(grant, all),
-        if may_write { "yes" } else { "no" },
-        ago(grant.made_at, account.now),
-        ago(grant.used_at, account.now),
+        "<div class=\"sign-in-part\"><h3>{name}</h3><dl class=\"facts\">{}{}{}{}{}{}</dl>\
+         <div class=\"button-row\"><button class=\"button danger\" name=\"withdraw\" value=\"{}\" \
+         aria-label=\"Withdraw {name}\">Withdraw</button></div></div>",
+        fact("Program", &vouched),
+        fact("Uses", &escape(resource)),
+        fact("Databases", &databases(grant, all)),
+        fact("May change data", if may_write { "yes" } else { "no" }),
+        fact("Allowed", &ago(grant.made_at, account.now)),
+        fact("Last used", &ago(grant.used_at, account.now)),
         shown.id,
     );
 }

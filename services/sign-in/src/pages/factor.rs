@@ -3,7 +3,7 @@
 use ziggurat_text::percent;
 
 use crate::{
-    pages::{alert, another_account, escape},
+    pages::{alert, another_account, escape, field, form, main_button, place},
     people::Person,
     settings::Settings,
 };
@@ -12,7 +12,7 @@ use crate::{
 pub(crate) fn code(settings: &Settings, flow: &str, problem: Option<&str>) -> String {
     let mut body =
         String::from("<p>Type the code that your authenticator app shows, or a recovery code.</p>");
-    body += &form(settings, flow, problem);
+    body += &code_form(settings, flow, problem);
     body + &another_account(settings, flow)
 }
 
@@ -27,11 +27,11 @@ pub(crate) fn set_up(
     let address = address(settings, person, key);
     let body = format!(
         "<p>Add this key to an authenticator app. Then type the code that the app shows.</p>\
-         <p><code>{}</code></p><p><a href=\"{}\">Open an app on this device</a></p>",
+         <p class=\"sign-in-key\"><code>{}</code></p><p><a href=\"{}\">Open an app on this device</a></p>",
         grouped(key, " "),
         escape(&address),
     );
-    body + &form(settings, flow, problem)
+    body + &code_form(settings, flow, problem)
 }
 
 /// Returns the page with the recovery codes.
@@ -42,11 +42,9 @@ pub(crate) fn recovery(settings: &Settings, flow: &str, codes: &[String]) -> Str
     let items: String = items.collect();
     format!(
         "<p>Keep these codes for the day on which you lose your app. Each of them holds once. This \
-         page does not come back.</p><ul>{items}</ul>\
-         <form method=\"post\" action=\"{}\">\
-         <input type=\"hidden\" name=\"flow\" value=\"{flow}\">\
-         <button>I have kept them</button></form>",
-        escape(&settings.address("/oauth/second-factor")),
+         page does not come back.</p><ul class=\"sign-in-codes\">{items}</ul>{}{}</form>",
+        form(&escape(&settings.address("/oauth/second-factor")), flow),
+        main_button("I have kept them"),
     )
 }
 
@@ -60,32 +58,27 @@ pub(crate) fn grouped(letters: &str, between: &str) -> String {
     groups.join(between)
 }
 
-/// Returns the field for a code, with its label.
-pub(crate) fn field() -> &'static str {
-    "<label for=\"code\">Code</label>\
-     <input id=\"code\" name=\"code\" autocomplete=\"one-time-code\" autocapitalize=\"none\" \
-     spellcheck=\"false\" required>"
+/// Returns the field for a code, with its label and further attributes.
+pub(crate) fn code_field(more: &str) -> String {
+    let attributes = format!(
+        "autocomplete=\"one-time-code\" autocapitalize=\"none\" spellcheck=\"false\" required{more}"
+    );
+    field("code", "Code", &attributes)
 }
 
-fn form(settings: &Settings, flow: &str, problem: Option<&str>) -> String {
+fn code_form(settings: &Settings, flow: &str, problem: Option<&str>) -> String {
     format!(
-        "{}<form method=\"post\" action=\"{}\">\
-         <input type=\"hidden\" name=\"flow\" value=\"{flow}\">{}<button>Go on</button></form>",
+        "{}{}{}{}</form>",
         alert(problem),
-        escape(&settings.address("/oauth/second-factor")),
-        field(),
+        form(&escape(&settings.address("/oauth/second-factor")), flow),
+        code_field(""),
+        main_button("Go on"),
     )
 }
 
 /// Returns the address that an authenticator app opens.
 fn address(settings: &Settings, person: &Person, key: &str) -> String {
-    let place = if settings.page.title.is_empty() {
-        let (_, host) = settings.issuer.split_once("://").unwrap_or_default();
-        host
-    } else {
-        &settings.page.title
-    };
     let encoded = |text: &str| percent::encode(text).collect::<String>();
-    let (place, name) = (encoded(place), encoded(&person.name));
+    let (place, name) = (encoded(place(settings)), encoded(&person.name));
     format!("otpauth://totp/{place}:{name}?secret={key}&issuer={place}")
 }

@@ -21,7 +21,7 @@ use crate::{Provision, SecondFactor, Settings};
 fn link(page: &Answered) -> String {
     let (_, rest) = page
         .body
-        .split_once("<a href=\"https://tools.example")
+        .split_once(" href=\"https://tools.example")
         .expect("a link");
     rest.split_once('"').expect("its end").0.to_owned()
 }

@@ -1,4 +1,5 @@
 import type { SignedOut } from '../../api/session'
+import drawings from '../../look/drawings.json'
 import { Banner } from '../../parts/banner'
 import { Mark } from '../../parts/icon'
 import { CodeText } from '../../parts/code-text'
@@ -43,7 +44,7 @@ function Impossible({ problem }: { problem: NonNullable<SignedOut['problem']> })
 /** The foot of the page: the tiers of a tower. */
 const Tiers = () => (
   <svg class="sign-in-tiers" viewBox="0 0 1200 200" preserveAspectRatio="xMidYMax slice" aria-hidden="true" focusable="false">
-    <path class="tier" d="M450 40h300v60h160v50h190v50H100v-50h190v-50h160z" />
-    <path class="stair" d="M585 40h30v60h16v50h16v50h-94v-50h16v-50h16z" />
+    <path class="tier" d={drawings.tier} />
+    <path class="stair" d={drawings.stair} />
   </svg>
 )
