@@ -58,6 +58,12 @@ async function device() {
   return (await asked.json()).verification_uri_complete
 }
 
+/** Returns the names of the boxes that are ticked. */
+const ticked = (page) => page.locator('[type=checkbox]:checked').evaluateAll((all) => all.map((box) => box.labels[0].textContent.trim()))
+
+/** Returns the colour of the ground of a button. */
+const ground = (button) => button.evaluate((it) => getComputedStyle(it).backgroundColor)
+
 /** Goes through all pages as carol, who sets up a second factor. `look` gets each page with its name. */
 async function walk(page, look) {
   const see = async (name, title) => {
@@ -66,6 +72,7 @@ async function walk(page, look) {
   }
   await page.goto(await request('A program with a name that is long enough to need more than one line', { scope: 'mcp mcp:write' }))
   await see('login', 'Sign in')
+  const main = await ground(page.getByRole('button', { name: 'Sign in' }))
   await page.getByLabel('Name').fill('carol')
   await page.getByLabel('Password').fill('wrong')
   await page.keyboard.press('Enter')
@@ -75,13 +82,16 @@ async function walk(page, look) {
   await page.getByRole('button', { name: 'Allow' }).waitFor()
   await see('consent', 'Allow access?')
   for (const name of ['shop', 'workshop']) await page.getByRole('checkbox', { name, exact: true }).uncheck()
+  await page.getByRole('checkbox', { name: 'May change data' }).check()
   await page.getByRole('button', { name: 'Allow' }).click()
   await page.getByRole('alert').filter({ hasText: 'Choose at least one database.' }).waitFor()
   await see('consent-none', 'Allow access?')
+  assert.deepEqual(await ticked(page), ['May change data'])
   await page.getByRole('checkbox', { name: 'workshop' }).check()
   await returned(page, () => page.getByRole('button', { name: 'Allow' }).click())
   await page.goto(`${base}/oauth/account`)
   await see('account', 'Your account')
+  assert.notEqual(await ground(page.getByRole('button', { name: /^Withdraw/ })), main, 'Withdraw is not the main action')
   await page.getByRole('button', { name: 'Set up a second factor' }).click()
   await see('factor-set-up', 'Set up a second factor')
   const key = (await page.locator('code').textContent()).replaceAll(' ', '')
@@ -93,6 +103,7 @@ async function walk(page, look) {
   await page.getByRole('button', { name: 'Use another account' }).click()
   await logIn(page, 'carol')
   await see('factor', 'Second factor')
+  assert.equal((await focused(page)).name, 'Code', 'the field for the code has the focus at once')
   // A step is good once, and the next one is within the tolerance.
   await page.getByLabel('Code').fill(totp(key, 1))
   await page.getByRole('button', { name: 'Go on' }).click()
@@ -123,6 +134,29 @@ test('each page fits into each width and is accessible in both themes', () =>
       }
     }),
   ))
+
+/** Returns how the box, a field, the main button and the mark of a page look. */
+const looks = (page) =>
+  page.evaluate(() => {
+    const seen = ['color', 'backgroundColor', 'borderTop', 'borderLeft', 'borderRadius', 'padding', 'width', 'minHeight']
+    return ['main', '[type=password]', 'button.main', '.mark', '.sign-in-tiers'].map((name) => {
+      const style = getComputedStyle(document.querySelector(name))
+      return [name, ...seen.map((property) => style[property])]
+    })
+  })
+
+test('the sign-in has the look of the console in both themes', () =>
+  visit({}, async (page) => {
+    for (const colorScheme of THEMES) {
+      await page.emulateMedia({ colorScheme })
+      await page.goto(`${base}/console/sign-in`)
+      await page.getByLabel('Password').waitFor()
+      const expected = await looks(page)
+      await page.goto(await request('Look'))
+      await heading(page, 'Sign in')
+      assert.deepEqual(await looks(page), expected)
+    }
+  }))
 
 // What has the focus, and whether that can be seen.
 const focused = (page) =>

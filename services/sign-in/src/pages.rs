@@ -1,6 +1,7 @@
 //! The pages: HTML without scripts, images or addresses of others.
 
 pub(crate) mod account;
+pub(crate) mod consent;
 pub(crate) mod device;
 pub(crate) mod factor;
 pub(crate) mod ticket;
@@ -20,12 +21,10 @@ use ziggurat_text::hidden::{self, Piece};
 
 use crate::{
     answer::{Answer, with_header},
-    authorize::{Told, Wish},
-    clients::{Client, address},
+    authorize::Told,
+    clients::Client,
     keys::digest,
-    people::{Database, Person},
-    settings::{Resource, Settings},
-    store::GivenConsent,
+    settings::Settings,
 };
 
 /// The style of all pages. The build of the console of Ziggurat writes it and the drawings.
@@ -64,21 +63,6 @@ pub(crate) struct Page<'a> {
     pub(crate) body: String,
     /// The address that the browser goes to by itself.
     pub(crate) next: Option<&'a str>,
-}
-
-/// Contents of the consent page.
-pub(crate) struct Consent<'a> {
-    pub(crate) client: &'a Client,
-    pub(crate) wish: &'a Wish,
-    /// The address to return to; a device has none.
-    pub(crate) redirect: Option<&'a str>,
-    pub(crate) person: &'a Person,
-    pub(crate) resource: &'a Resource,
-    pub(crate) flow: &'a str,
-    /// The consent that the person gave before.
-    pub(crate) before: Option<&'a GivenConsent>,
-    /// The problem of the form before.
-    pub(crate) problem: Option<&'a str>,
 }
 
 // === impl Page ===
@@ -253,56 +237,6 @@ fn upstreams(settings: &Settings, flow: &str) -> String {
     text
 }
 
-/// Returns the form in which a person allows a client something.
-pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
-    let Consent {
-        client,
-        wish,
-        redirect,
-        person,
-        resource,
-        flow,
-        before,
-        problem,
-    } = consent;
-    let name = shown_name(&client.name);
-    let vouched = vouched(client);
-    let mut body = format!(
-        "<p><strong>{name}</strong> wants to use <strong>{}</strong> as you.</p>\
-         <dl class=\"facts\">{}{}{}</dl>{}{}",
-        escape(&resource.title),
-        fact("Program", &format!("{name}: {vouched}")),
-        fact("It returns to", &destination(*redirect)),
-        fact("Account", &escape(&person.name)),
-        alert(*problem),
-        form(&escape(&settings.address("/oauth/consent")), flow),
-    );
-    body += &tenants(person, *before);
-    body += &databases(resource.databases_of(person), *before);
-    if !settings.write_scope.is_empty() && resource.allows_writes(person) {
-        let asks = if wish.wants_to_write(settings) {
-            format!(" {name} asks for this.")
-        } else {
-            String::new()
-        };
-        let _ = write!(
-            body,
-            "<p><label class=\"check\"><input type=\"checkbox\" name=\"write\" value=\"on\"> \
-             May change data</label>{asks}</p>"
-        );
-    }
-    body += &scopes(settings, consent);
-    let days = settings.refresh_lifetime.as_secs() / 86_400;
-    let _ = write!(
-        body,
-        "<p>This holds for at most {days} days, and ends when you withdraw it.</p>\
-         <div class=\"sign-in-choices\">\
-         <button class=\"button main\" name=\"decision\" value=\"allow\">Allow</button>\
-         <button class=\"button\" name=\"decision\" value=\"deny\">Deny</button></div></form>",
-    );
-    body + &another_account(settings, flow)
-}
-
 /// Returns a row of a list of facts. Name and value are HTML.
 fn fact(name: &str, value: &str) -> String {
     format!("<div><dt>{name}</dt><dd>{value}</dd></div>")
@@ -365,88 +299,6 @@ fn alert(problem: Option<&str>) -> String {
             escape(problem)
         )
     })
-}
-
-/// Returns the tenant that a person acts for, with a choice if there are several.
-fn tenants(person: &Person, before: Option<&GivenConsent>) -> String {
-    let list = match &*person.tenants {
-        [] => return String::new(),
-        [only] => return format!("<p>Tenant: {}</p>", escape(&only.title)),
-        several => several,
-    };
-    let before = before.and_then(|given| given.tenant.as_ref());
-    let mut text = "<div class=\"field\"><label for=\"tenant\">Tenant</label>\
-                    <select class=\"control\" id=\"tenant\" name=\"tenant\">"
-        .to_owned();
-    for tenant in list {
-        let is_chosen = before == Some(&tenant.id);
-        let _ = write!(
-            text,
-            "<option value=\"{}\"{}>{}</option>",
-            escape(&tenant.id),
-            if is_chosen { " selected" } else { "" },
-            escape(&tenant.title)
-        );
-    }
-    text + "</select></div>"
-}
-
-/// Returns a box for each database, ticked unless the person chose others before.
-fn databases(list: &[Database], before: Option<&GivenConsent>) -> String {
-    if list.is_empty() {
-        return String::new();
-    }
-    let before = before.and_then(|given| given.databases.as_ref());
-    let mut text = String::from(
-        "<fieldset class=\"check-list\"><legend>Databases</legend><div class=\"check-list-boxes\">",
-    );
-    for database in list {
-        let is_ticked = before.is_none_or(|before| before.contains(&database.name));
-        let _ = write!(
-            text,
-            "<label class=\"check\"><input type=\"checkbox\" name=\"database.{}\" value=\"on\"{}> {}\
-             </label>",
-            escape(&database.name),
-            if is_ticked { " checked" } else { "" },
-            escape(&database.title)
-        );
-    }
-    text + "</div></fieldset>"
-}
-
-/// Returns a box for each named scope that is asked for and open to the person, ticked unless the
-/// person did not allow it before.
-fn scopes(settings: &Settings, consent: &Consent<'_>) -> String {
-    let asked = consent.wish.scope.iter();
-    let named = asked.filter_map(|word| settings.named_scope(word));
-    let mut boxes = String::new();
-    for scope in named.filter(|scope| scope.may_be_open_to(consent.person)) {
-        let allowed = |given: &GivenConsent| given.scope.split(' ').any(|it| it == scope.name);
-        let is_ticked = consent.before.is_none_or(allowed);
-        let _ = write!(
-            boxes,
-            "<p><label><input type=\"checkbox\" name=\"scope.{}\" value=\"on\"{}> {}</label></p>",
-            escape(&scope.name),
-            if is_ticked { " checked" } else { "" },
-            escape(&scope.title)
-        );
-    }
-    if boxes.is_empty() {
-        return boxes;
-    }
-    format!("<fieldset><legend>Further rights</legend>{boxes}</fieldset>")
-}
-
-/// Returns where a browser goes after the consent, as HTML.
-fn destination(address: Option<&str>) -> String {
-    let Some(address) = address else {
-        return "a device. Only go on if you started this on a device in front of you.".to_owned();
-    };
-    if let Some(host) = address::shown_host(address) {
-        return escape(host);
-    }
-    "a program on this computer. Allow this only if you have just started to connect it yourself."
-        .to_owned()
 }
 
 /// Returns the name that a client gave itself, as HTML: without characters that hide or turn text.

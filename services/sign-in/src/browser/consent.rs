@@ -11,7 +11,10 @@ use crate::{
     events::{Event, EventKind},
     flow::{Flow, Goal},
     keys::{KeyError, Keys, digest, random, secret},
-    pages::{self, Page},
+    pages::{
+        self, Page,
+        consent::{self, Choices},
+    },
     people::{People, Person},
     service::{Read, Shared},
     settings::Resource,
@@ -48,8 +51,14 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let resource = self.resource_of(wish)?;
         let chosen = Chosen::of(resource, &person, |name| ticked.contains(&name));
         let Some(chosen) = chosen else {
-            let problem = Some("Choose at least one database.");
-            let mut answer = self.consent_page(&client, &flow, &person, problem).await?;
+            let again = Choices {
+                tenant: form.get("tenant").map(str::to_owned),
+                databases: Some(ticked.into_iter().map(str::to_owned).collect()),
+                may_write: form.get("write").is_some(),
+                scopes: Some(form.ticked("scope.").map(str::to_owned).collect()),
+            };
+            let again = Some(again);
+            let mut answer = self.consent_page(&client, &flow, &person, again).await?;
             *answer.status_mut() = StatusCode::BAD_REQUEST;
             return Ok(answer);
         };
@@ -291,32 +300,39 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         })
     }
 
+    /// Shows the page of the consent: for the first time, or again with the choices of a form
+    /// without a database.
     pub(super) async fn consent_page(
         &self,
         client: &Client,
         flow: &Flow,
         person: &Person,
-        problem: Option<&str>,
+        again: Option<Choices>,
     ) -> Result<Answer, Failure> {
         let wish = flow.wish().ok_or(Failure::Expired)?;
-        let resource = self.resource_of(wish)?;
-        let sealed = flow.close(&self.keys.seal())?;
-        let given = self.given(client, wish, person).await?;
+        let problem = again.is_some().then_some("Choose at least one database.");
+        let choices = match again {
+            Some(choices) => choices,
+            None => match self.given(client, wish, person).await? {
+                Some(given) => given.into(),
+                None => Choices::default(),
+            },
+        };
         let redirect = match &flow.goal {
             Goal::Client(asked) => Some(&*asked.redirect),
             _ => None,
         };
-        let consent = pages::Consent {
+        let consent = consent::Consent {
             client,
             wish,
             redirect,
             person,
-            resource,
-            flow: &sealed,
-            before: given.as_ref(),
+            resource: self.resource_of(wish)?,
+            flow: &flow.close(&self.keys.seal())?,
+            choices: &choices,
             problem,
         };
-        let body = pages::consent(&self.settings, &consent);
+        let body = consent::consent(&self.settings, &consent);
         Ok(Page::new(&self.settings, "Allow access?", body).answer())
     }
 

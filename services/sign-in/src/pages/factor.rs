@@ -12,7 +12,7 @@ use crate::{
 pub(crate) fn code(settings: &Settings, flow: &str, problem: Option<&str>) -> String {
     let mut body =
         String::from("<p>Type the code that your authenticator app shows, or a recovery code.</p>");
-    body += &code_form(settings, flow, problem);
+    body += &code_form(settings, flow, problem, " autofocus");
     body + &another_account(settings, flow)
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn set_up(
         grouped(key, " "),
         escape(&address),
     );
-    body + &code_form(settings, flow, problem)
+    body + &code_form(settings, flow, problem, "")
 }
 
 /// Returns the page with the recovery codes.
@@ -66,12 +66,12 @@ pub(crate) fn code_field(more: &str) -> String {
     field("code", "Code", &attributes)
 }
 
-fn code_form(settings: &Settings, flow: &str, problem: Option<&str>) -> String {
+fn code_form(settings: &Settings, flow: &str, problem: Option<&str>, more: &str) -> String {
     format!(
         "{}{}{}{}</form>",
         alert(problem),
         form(&escape(&settings.address("/oauth/second-factor")), flow),
-        code_field(""),
+        code_field(more),
         main_button("Go on"),
     )
 }

@@ -165,3 +165,23 @@ async fn a_client_of_the_program_gets_its_token_for_its_secret() {
     let without = Server::new().post("/oauth/token", &form("right")).await;
     assert_eq!(without.error(), "unsupported_grant_type");
 }
+
+#[tokio::test]
+async fn a_form_without_a_database_comes_back_with_the_choices_of_the_person() {
+    let server = server();
+    let client = server.register(REDIRECT).await;
+    let mut browser = Browser::default();
+    let page = browser.sign_in(&server, &client, &[]).await;
+    let ticked = |name: &str| format!("name=\"{name}\" value=\"on\" checked>");
+    assert!(page.body.contains(&ticked("database.stock")), "{page:?}");
+    assert!(!page.body.contains(&ticked("write")), "{page:?}");
+    let form = [("decision", "allow"), ("tenant", "two"), ("write", "on")];
+    let again = browser
+        .submit(&server, &page, "/oauth/consent", &form)
+        .await;
+    assert_eq!(again.status, 400);
+    assert!(!again.body.contains(&ticked("database.stock")), "{again:?}");
+    assert!(again.body.contains(&ticked("write")), "{again:?}");
+    let chosen = "<option value=\"two\" selected>";
+    assert!(again.body.contains(chosen), "{again:?}");
+}
