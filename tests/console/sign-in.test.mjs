@@ -64,7 +64,15 @@ const ticked = (page) => page.locator('[type=checkbox]:checked').evaluateAll((al
 /** Returns the colour of the ground of a button. */
 const ground = (button) => button.evaluate((it) => getComputedStyle(it).backgroundColor)
 
-/** Goes through all pages as carol, who sets up a second factor. `look` gets each page with its name. */
+const NEW_PASSWORD = 'another password of many words'
+
+async function changePassword(page, present, next) {
+  await page.getByLabel('Present password').fill(present)
+  await page.getByLabel('New password').fill(next)
+  await page.getByRole('button', { name: 'Change the password' }).click()
+}
+
+/** Goes through all pages as carol, who sets up a second factor and changes the password. `look` gets each page with its name. */
 async function walk(page, look) {
   const see = async (name, title) => {
     await heading(page, title)
@@ -108,6 +116,12 @@ async function walk(page, look) {
   await page.getByLabel('Code').fill(totp(key, 1))
   await page.getByRole('button', { name: 'Go on' }).click()
   await see('account-again', 'Your account')
+  await changePassword(page, 'wrong', NEW_PASSWORD)
+  await page.getByRole('alert').filter({ hasText: 'The present password is wrong.' }).waitFor()
+  await see('account-wrong', 'Your account')
+  await changePassword(page, password, NEW_PASSWORD)
+  await page.getByRole('status').filter({ hasText: 'You have a new password.' }).waitFor()
+  await see('account-changed', 'Your account')
   await page.goto(await device())
   await see('device', 'Connect a device')
   await page.getByRole('button', { name: 'Go on' }).click()
@@ -202,6 +216,9 @@ test('password managers know the fields', () =>
     ])
     await logIn(page, 'alice')
     await page.goto(`${base}/oauth/account`)
+    assert.equal(await page.locator('[autocomplete=username]').inputValue(), 'alice')
+    assert.equal(await page.getByLabel('Present password').getAttribute('autocomplete'), 'current-password')
+    assert.equal(await page.getByLabel('New password').getAttribute('autocomplete'), 'new-password')
     await page.getByRole('button', { name: 'Set up a second factor' }).click()
     assert.equal(await page.getByLabel('Code').getAttribute('autocomplete'), 'one-time-code')
   }))

@@ -342,6 +342,7 @@ fn open(
         lockout,
         window,
         max_attempts,
+        min_password_length,
         ..
     } = &configuration.auth;
     let settings = accounts::Settings {
@@ -352,6 +353,7 @@ fn open(
         failed_logins: ziggurat_layers::rate_limit::Quota::new(*max_attempts, *window)
             .context("invalid configuration: http.auth.rate_limit_window_minutes")?,
         concurrent_logins: configuration.limits.max_login_workers,
+        min_password_length: *min_password_length,
         max_sessions: configuration.limits.max_sessions_per_user,
         shared,
         ..accounts::Settings::default()

@@ -9,8 +9,8 @@ use ziggurat_layers::rate_limit::{
     Attempt, FailureWindow, Key, Limited, Outcome, Permit as _, Policy as _, Quota,
 };
 use ziggurat_mcp_auth::{
-    ClientToken, Given, LoginError, Newcomer, People, Person, Provision, Ticket, TicketError,
-    TicketHolder, Unavailable,
+    ClientToken, Given, LoginError, Newcomer, PasswordChange, PasswordChangeError, People, Person,
+    Provision, Ticket, TicketError, TicketHolder, Unavailable,
 };
 use ziggurat_passwords::{LoginLimiter, PasswordError, Passwords};
 use ziggurat_tokens::WallClock;
@@ -100,18 +100,22 @@ impl Members {
     }
 
     /// Hashes the new password of a user.
-    async fn hash(&self, password: &str, email: &str) -> Result<String, TicketError> {
-        let slot = self.limiter.enter(None).await.map_err(|_| Unavailable)?;
+    async fn hash(&self, password: &str, email: &str) -> Result<String, PasswordChangeError> {
+        let slot = self
+            .limiter
+            .enter(None)
+            .await
+            .map_err(|_| LoginError::Unavailable)?;
         let (passwords, password) = (self.passwords.clone(), SecretString::from(password));
         let email = email.to_owned();
         let hashed = spawn_blocking(move || {
             let _slot = slot;
             passwords.hash_new(&password, MIN_LENGTH, &email)
         });
-        let hashed = hashed.await.map_err(|_| Unavailable)?;
+        let hashed = hashed.await.map_err(|_| LoginError::Unavailable)?;
         hashed.map_err(|error| match error {
-            PasswordError::Random(_) => Unavailable.into(),
-            error => TicketError::Refused(format!("The {error}.")),
+            PasswordError::Random(_) => LoginError::Unavailable.into(),
+            error => PasswordChangeError::Refused(format!("The {error}.")),
         })
     }
 
@@ -254,6 +258,24 @@ impl People for Members {
             Ticket::Invite { id, token } => self.join((id, token), given, address).await,
             Ticket::Reset { token } => self.new_password(token, given.password).await,
         }
+    }
+
+    async fn change_password(
+        &self,
+        id: &str,
+        change: PasswordChange<'_>,
+        address: Option<IpAddr>,
+    ) -> Result<(), PasswordChangeError> {
+        let person = self.find(id).await.map_err(|_| LoginError::Unavailable)?;
+        let person = person.ok_or(LoginError::Wrong)?;
+        let known = self.authenticate(&person.name, change.present, address);
+        if known.await? != id {
+            return Err(LoginError::Wrong.into());
+        }
+        let hash = self.hash(change.new, &person.name).await?;
+        let user = id.parse().map_err(|_| LoginError::Wrong)?;
+        let kept = told(self.store.keep_password(user, &hash).await);
+        kept.map_err(|_| LoginError::Unavailable.into())
     }
 
     async fn client_token(

@@ -48,6 +48,7 @@ mod browser_sign_in;
 mod halves;
 mod login;
 mod login_error;
+mod password_change;
 mod person;
 mod session_index;
 mod sessions;
@@ -84,7 +85,7 @@ use self::{
     browser_sign_in::BrowserRules,
     session_index::SessionIndex,
     sessions::{LocalSessions, Sessions},
-    users::Users,
+    users::{MIN_LENGTH, Users},
 };
 
 pub use ziggurat_passwords::PasswordError;
@@ -96,6 +97,7 @@ pub use self::{
     halves::{CookieHalf, TokenHalves},
     login::Session,
     login_error::{LoginError, LoginFault},
+    password_change::PasswordChangeError,
     person::{AccountPerson, PersonId},
     users::{NewUser, UserChanges, UserError, UserFile, UserRecord},
     verify_future::VerifyFuture,
@@ -122,6 +124,8 @@ pub struct Settings {
     pub waiting_logins: usize,
     /// Limit on sessions of a user (16 by default, at least 1): a new session ends the oldest one.
     pub max_sessions: usize,
+    /// Least number of characters of a new password (12 by default).
+    pub min_password_length: usize,
     /// bcrypt cost of checks without a user (12 by default), so that the time does not reveal which
     /// users exist.
     pub password_cost: u32,
@@ -164,6 +168,8 @@ struct Shared {
     paths: [PathBuf; 2],
     gone: SessionEndCallback,
     passwords: Passwords,
+    /// The file of users, for a new password.
+    user_file: UserFile,
     max_failed_attempts: u32,
     max_sessions: usize,
     attempts: PasswordAttempts,
@@ -201,6 +207,7 @@ impl Default for Settings {
             concurrent_logins: logins_for(cores()),
             waiting_logins: 128,
             max_sessions: 16,
+            min_password_length: MIN_LENGTH,
             password_cost: 12,
             clock: WallClock::default(),
             shared: None,
@@ -236,6 +243,9 @@ impl Accounts {
         };
         let is_required = settings.requires_tokens;
         let tokens = ApiTokens::open(path, is_required, grace, clock, move |key| ended(key))?;
+        let user_file = UserFile::new(&settings.user_file)
+            .with_min_length(settings.min_password_length)
+            .with_cost(settings.password_cost);
         let state = State {
             users: WatchedFile::open(settings.user_file)?,
             sessions: LocalSessions::default(),
@@ -251,6 +261,7 @@ impl Accounts {
             paths,
             gone,
             passwords: Passwords::with_cost(settings.password_cost),
+            user_file,
             max_failed_attempts: settings.max_failed_attempts,
             max_sessions: settings.max_sessions.max(1),
             attempts,

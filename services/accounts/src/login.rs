@@ -95,7 +95,7 @@ impl Accounts {
     }
 
     /// Checks a password, and completes the login if it is right.
-    async fn attempt<T>(
+    pub(super) async fn attempt<T>(
         &self,
         username: &str,
         password: SecretString,
@@ -181,7 +181,7 @@ impl Accounts {
 
     /// Waits a few seconds at most for a password check. Accounts that have logged in before go
     /// first; the response does not depend on that.
-    async fn slot(&self, username: &str) -> Result<Slot, LoginError> {
+    pub(super) async fn slot(&self, username: &str) -> Result<Slot, LoginError> {
         let busy = |_| LoginError::Busy { retry_after: BUSY };
         let account = self.shared.known.load().has_logged_in(username);
         self.shared.limiter.enter(account).await.map_err(busy)

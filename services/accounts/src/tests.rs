@@ -1,6 +1,7 @@
 mod browser;
 mod churn;
 mod login;
+mod password_change;
 mod reload;
 mod replicated;
 

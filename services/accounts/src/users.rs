@@ -28,7 +28,7 @@ use self::table::StoredUser;
 pub(crate) use self::table::Users;
 
 /// Default minimum length of a new password, in characters.
-const MIN_LENGTH: usize = 12;
+pub(crate) const MIN_LENGTH: usize = 12;
 
 /// File of user accounts, for administration. A server may use the file at the same time.
 ///
@@ -274,6 +274,28 @@ impl UserFile {
                 stored.set_databases(databases);
             }
             Ok(())
+        })
+    }
+
+    /// Sets a new password that does not contain the name of the user, if the account is still as it
+    /// was when its present password was checked. Returns whether it is. Blocks for long.
+    pub(crate) fn replace_password(
+        &self,
+        checked: &UserRecord,
+        password: &SecretString,
+    ) -> Result<bool, UserError> {
+        let name = &*checked.name;
+        let local = name.split('@').next().unwrap_or_default();
+        let names = [name, local];
+        let hash = self.passwords.hash_new(password, self.min_length, &names)?;
+        self.file.update(|users| {
+            let found = users.find_mut(name);
+            let found = found.filter(|it| it.record.password_hash == checked.password_hash);
+            let Some(stored) = found else {
+                return Ok(Change::Leave(false));
+            };
+            stored.set_password_hash(hash);
+            Ok(Change::Write(true))
         })
     }
 

@@ -143,22 +143,14 @@ impl SignInSection {
     /// Returns the longest lifetime of access tokens.
     #[must_use]
     pub fn access_lifetime(&self) -> Duration {
-        let entries = self.settings.identity_assertion.iter();
-        let longest = entries.map(|entry| entry.access_lifetime).max();
-        self.settings
-            .access_lifetime
-            .max(longest.unwrap_or_default())
+        self.settings.longest_access_lifetime()
     }
 
     /// Returns the time after which an unused grant has ended. A grant without refresh tokens ends with
     /// its access token.
     #[must_use]
     pub fn idle(&self) -> Duration {
-        if self.settings.refresh_idle.is_zero() {
-            self.access_lifetime()
-        } else {
-            self.settings.refresh_idle
-        }
+        self.settings.idle()
     }
 
     /// Returns the name of the installation, if it has one.
@@ -186,6 +178,7 @@ fn settings(file: &Section<'_>, usual: Settings) -> Settings {
     let (upstreams, identity_assertion) = directories::read(file);
     let settings = Settings {
         password_login: flag("password_login", usual.password_login),
+        password_change: true,
         second_factor: second_factor.unwrap_or(usual.second_factor),
         remember_consent: flag("remember_consent", usual.remember_consent),
         write_scope: scope(&file.key("write_scope")).unwrap_or_else(|| usual.write_scope.clone()),

@@ -5,6 +5,7 @@ mod consent;
 mod device;
 mod factor;
 mod login;
+mod password;
 mod request;
 mod ticket;
 mod upstream;

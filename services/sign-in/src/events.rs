@@ -6,7 +6,10 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::Extensions;
 use tracing::info;
 
-use crate::store::{Grant, GrantId};
+use crate::{
+    people::LoginError,
+    store::{Grant, GrantId},
+};
 
 /// An event. No member has room for a secret: a client is a known client, and a reason is a text of
 /// the service.
@@ -167,6 +170,14 @@ impl<'a> Event<'a> {
 // === impl EventKind ===
 
 impl EventKind {
+    /// Returns the kind of a login that failed.
+    pub(crate) fn of_login(error: LoginError) -> Self {
+        match error {
+            LoginError::TooMany { .. } => Self::LoginLocked,
+            _ => Self::LoginFailed,
+        }
+    }
+
     /// Returns the name in records.
     #[must_use]
     pub fn name(self) -> &'static str {

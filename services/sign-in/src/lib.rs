@@ -89,8 +89,8 @@ pub use self::{
     events::{Event, EventKind},
     keys::{KeyError, Keys, OwnKeys, Seal},
     people::{
-        ClientToken, Database, Given, LoginError, Newcomer, People, Person, Tenant, Ticket,
-        TicketError, TicketHolder, Unavailable,
+        ClientToken, Database, Given, LoginError, Newcomer, PasswordChange, PasswordChangeError,
+        People, Person, Tenant, Ticket, TicketError, TicketHolder, Unavailable,
     },
     providers::{
         AskProvider,

@@ -61,8 +61,19 @@ pub trait People: Send + Sync + 'static {
         async { Err(TicketError::Gone) }
     }
 
+    /// Sets a new password for a person who gives the present one. It is asked where
+    /// [`Settings::password_change`](crate::Settings::password_change) is set.
+    fn change_password(
+        &self,
+        _id: &str,
+        _change: PasswordChange<'_>,
+        _address: Option<IpAddr>,
+    ) -> impl Future<Output = Result<(), PasswordChangeError>> + Send {
+        async { Err(LoginError::Unavailable.into()) }
+    }
+
     /// Ends the sessions of a person that the program itself keeps, when the person signs out
-    /// everywhere. A program without such sessions leaves it as it is.
+    /// everywhere or has a new password. A program without such sessions leaves it as it is.
     fn end_sessions(&self, _id: &str) -> impl Future<Output = Result<(), Unavailable>> + Send {
         async { Ok(()) }
     }
@@ -152,6 +163,25 @@ pub enum TicketError {
     /// A part of the form is not good; the text is for the person.
     Refused(String),
     /// The password of the account is not right, or cannot be checked.
+    Login(LoginError),
+}
+
+/// The contents of the form for a new password.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PasswordChange<'a> {
+    /// The present password.
+    pub present: &'a str,
+    /// The new password.
+    pub new: &'a str,
+}
+
+/// Reasons why a new password was not set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PasswordChangeError {
+    /// The new password is not good; the text is for the person.
+    Refused(String),
+    /// The present password is not right, or cannot be checked.
     Login(LoginError),
 }
 
@@ -270,7 +300,32 @@ impl fmt::Debug for Given<'_> {
     }
 }
 
+// === impl PasswordChange ===
+
+impl fmt::Debug for PasswordChange<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PasswordChange(..)")
+    }
+}
+
+// === impl PasswordChangeError ===
+
+impl From<LoginError> for PasswordChangeError {
+    fn from(error: LoginError) -> Self {
+        Self::Login(error)
+    }
+}
+
 // === impl TicketError ===
+
+impl From<PasswordChangeError> for TicketError {
+    fn from(error: PasswordChangeError) -> Self {
+        match error {
+            PasswordChangeError::Refused(problem) => Self::Refused(problem),
+            PasswordChangeError::Login(error) => Self::Login(error),
+        }
+    }
+}
 
 impl From<Unavailable> for TicketError {
     fn from(_: Unavailable) -> Self {

@@ -50,6 +50,9 @@ pub struct Settings {
     pub second_factor: SecondFactor,
     /// Passwords sign in; without it people come from other providers only.
     pub password_login: bool,
+    /// People change their passwords at the page of the account, with
+    /// [`People::change_password`](crate::People::change_password).
+    pub password_change: bool,
     /// Keeps the consents that people give: the next page has the former choices, and a client that
     /// proves itself may need no further click.
     pub remember_consent: bool,
@@ -188,6 +191,7 @@ impl Default for Settings {
             session_lifetime: Duration::from_secs(12 * HOUR),
             second_factor: SecondFactor::Optional,
             password_login: true,
+            password_change: false,
             remember_consent: true,
             write_scope: "mcp:write".to_owned(),
             scopes: Vec::new(),
@@ -251,6 +255,25 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// Returns the longest lifetime of access tokens.
+    #[must_use]
+    pub fn longest_access_lifetime(&self) -> Duration {
+        let entries = self.identity_assertion.iter();
+        let longest = entries.map(|entry| entry.access_lifetime).max();
+        self.access_lifetime.max(longest.unwrap_or_default())
+    }
+
+    /// Returns the time after which an unused grant has ended. A grant without refresh tokens ends with
+    /// its access token.
+    #[must_use]
+    pub fn idle(&self) -> Duration {
+        if self.refresh_idle.is_zero() {
+            self.longest_access_lifetime()
+        } else {
+            self.refresh_idle
+        }
     }
 
     /// Returns the first problem of the named scopes.

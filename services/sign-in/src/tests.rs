@@ -14,6 +14,7 @@ mod flow;
 mod id_jag;
 mod idp;
 mod limits;
+mod passwords;
 mod recheck;
 mod scopes;
 mod tenants;
@@ -27,6 +28,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -39,9 +41,9 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::{
-    ClientToken, Database, LoginError, ManualClient, MemoryStore, Newcomer, OwnKeys, People,
-    Person, Provision, Resource, Settings, SignIn, Tenant, Unavailable, browser::challenge_of,
-    form::Form, keys::digest,
+    ClientToken, Database, LoginError, ManualClient, MemoryStore, Newcomer, OwnKeys,
+    PasswordChange, PasswordChangeError, People, Person, Provision, Resource, Settings, SignIn,
+    Tenant, Unavailable, browser::challenge_of, form::Form, keys::digest,
 };
 
 /// The public address of the server.
@@ -61,8 +63,10 @@ struct Staff {
     is_ann_gone: Arc<AtomicBool>,
     /// Says that the administrator linked ann's account with the one at the provider.
     is_ann_linked: Arc<AtomicBool>,
-    /// People who signed out everywhere.
+    /// People who signed out everywhere, or have a new password.
     signed_out: Arc<Mutex<Vec<String>>>,
+    /// The new password of ann.
+    changed: Arc<Mutex<Option<String>>>,
     /// The tenants that each of them is in.
     tenants: Arc<Mutex<Vec<Tenant>>>,
 }
@@ -117,6 +121,30 @@ impl People for Staff {
             expires_in: 60,
             scope: None,
         }))
+    }
+
+    async fn change_password(
+        &self,
+        id: &str,
+        change: PasswordChange<'_>,
+        _: Option<IpAddr>,
+    ) -> Result<(), PasswordChangeError> {
+        let error = match (change.present, change.new) {
+            ("right", "short") => {
+                PasswordChangeError::Refused("The password is <short>.".to_owned())
+            }
+            ("right", new) if id == "7" => {
+                let mut changed = self.changed.lock().expect("no test panics here");
+                *changed = Some(new.to_owned());
+                return Ok(());
+            }
+            ("often", _) => {
+                let retry_after = Duration::from_secs(40);
+                LoginError::TooMany { retry_after }.into()
+            }
+            _ => LoginError::Wrong.into(),
+        };
+        Err(error)
     }
 
     async fn end_sessions(&self, id: &str) -> Result<(), Unavailable> {

@@ -336,3 +336,24 @@ fn a_sign_in_that_cannot_be_used_is_refused_at_the_start() {
         assert!(ran.stderr.contains(&said), "{yaml}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn a_person_changes_the_password_on_the_page_of_the_account() {
+    const NEW: &str = "a new one of many words";
+    let home = home();
+    home.done(&["init"]);
+    let (_program, client) = home.serve();
+    add_person(&home, &client, "ann@shop.example");
+    let browser = Browser::new(&client);
+    let page = browser.sign_in("/oauth/account", "ann@shop.example", PASSWORD);
+    let form = [("present_password", PASSWORD), ("new_password", NEW)];
+    let page = browser.submit(&page, "/oauth/account", &form);
+    assert!(page.body.contains("You have a new password."), "{page:?}");
+    for (password, text) in [
+        (PASSWORD, "The name or the password is wrong."),
+        (NEW, "Your account"),
+    ] {
+        let page = Browser::new(&client).sign_in("/oauth/account", "ann@shop.example", password);
+        assert!(page.body.contains(text), "{page:?}");
+    }
+}

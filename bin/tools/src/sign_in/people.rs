@@ -5,7 +5,10 @@ use std::{net::IpAddr, sync::Arc};
 use ziggurat_accounts::{self as accounts, Accounts, PersonId};
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_mcp_auth::{Database, LoginError, Newcomer, People, Person, Provision, Unavailable};
+use ziggurat_mcp_auth::{
+    Database, LoginError, Newcomer, PasswordChange, PasswordChangeError, People, Person, Provision,
+    Unavailable,
+};
 use ziggurat_tokens::{Claims, Holder, Identity};
 
 /// Beginning of the ids of people who come from other providers. No account has it as its mark.
@@ -67,13 +70,7 @@ impl People for UserFilePeople {
         address: Option<IpAddr>,
     ) -> Result<String, LoginError> {
         let checked = self.accounts.authenticate(name, password.into(), address);
-        let person = checked.await.map_err(|error| match error {
-            accounts::LoginError::RateLimited { retry_after } => {
-                LoginError::TooMany { retry_after }
-            }
-            accounts::LoginError::Invalid | accounts::LoginError::Disabled => LoginError::Wrong,
-            _ => LoginError::Unavailable,
-        })?;
+        let person = checked.await.map_err(|error| shown(&error))?;
         Ok(person.to_string())
     }
 
@@ -94,6 +91,26 @@ impl People for UserFilePeople {
         Ok(is_admitted.then(|| id_of_newcomer(&name)))
     }
 
+    async fn change_password(
+        &self,
+        id: &str,
+        change: PasswordChange<'_>,
+        address: Option<IpAddr>,
+    ) -> Result<(), PasswordChangeError> {
+        let person = PersonId::read(id).ok_or(LoginError::Wrong)?;
+        let (present, new) = (change.present.into(), change.new.into());
+        let changed = self
+            .accounts
+            .change_password(&person, present, new, address);
+        changed.await.map_err(|error| match error {
+            accounts::PasswordChangeError::Login(error) => shown(&error).into(),
+            accounts::PasswordChangeError::Password(error) => {
+                PasswordChangeError::Refused(format!("The {error}."))
+            }
+            _ => LoginError::Unavailable.into(),
+        })
+    }
+
     async fn end_sessions(&self, id: &str) -> Result<(), Unavailable> {
         let person = PersonId::read(id).filter(|_| name_of_newcomer(id).is_none());
         let Some(person) = person else {
@@ -101,6 +118,17 @@ impl People for UserFilePeople {
         };
         let ended = self.accounts.log_out_user(person.name()).await;
         ended.map_err(|_| Unavailable)
+    }
+}
+
+/// Returns the reason of a failed login as the pages know it.
+fn shown(error: &accounts::LoginError) -> LoginError {
+    match error {
+        accounts::LoginError::RateLimited { retry_after } => LoginError::TooMany {
+            retry_after: *retry_after,
+        },
+        accounts::LoginError::Invalid | accounts::LoginError::Disabled => LoginError::Wrong,
+        _ => LoginError::Unavailable,
     }
 }
 

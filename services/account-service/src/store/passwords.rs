@@ -13,6 +13,10 @@ use crate::{
 /// Lifetime of the address for a new password, in seconds.
 const RESET: i64 = 24 * 3600;
 
+const KEEP_PASSWORD: &str = "INSERT INTO platform_passwords (user_id, hash, set_at) \
+     VALUES ($1, $2, $3) \
+     ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, set_at = excluded.set_at";
+
 /// A user, as a login needs it.
 #[derive(Clone, Debug)]
 pub(crate) struct Login {
@@ -151,15 +155,21 @@ impl Store {
         if let Some(row) = &used {
             session
                 .rows(
-                    "INSERT INTO platform_passwords (user_id, hash, set_at) VALUES ($1, $2, $3) \
-                     ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, \
-                     set_at = excluded.set_at",
+                    KEEP_PASSWORD,
                     [row.id(0)?.into(), hash.into(), self.now().into()],
                 )
                 .await?;
         }
         session.commit().await?;
         Ok(used.is_some())
+    }
+
+    /// Sets the password of a user.
+    pub(crate) async fn keep_password(&self, user: Id, hash: &str) -> Result<(), AccountError> {
+        let mut session = self.tables.write().await?;
+        let values = [user.into(), hash.into(), self.now().into()];
+        session.rows(KEEP_PASSWORD, values).await?;
+        Ok(session.commit().await?)
     }
 
     /// Sets the groups and the roles of a member in tokens; `None` leaves them as they are.

@@ -3,7 +3,10 @@
 use std::{net::IpAddr, time::Duration};
 
 use secrecy::ExposeSecret as _;
-use ziggurat_mcp_auth::{Given, LoginError, People as _, Ticket, TicketError, TicketHolder};
+use ziggurat_mcp_auth::{
+    Given, LoginError, PasswordChange, PasswordChangeError, People as _, Ticket, TicketError,
+    TicketHolder,
+};
 
 use crate::{Attempts, InviteDraft, Members, Owner, TenantDraft, fixture::TestService};
 
@@ -253,5 +256,47 @@ async fn a_person_of_a_provider_gets_no_account_by_its_address() {
         let id = added.expect("a new member").to_string();
         let person = members(&setup).find(&id).await.expect("asked");
         assert_eq!(person.expect("found").tenants.len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_who_gives_the_present_password_gets_a_new_one() {
+    const NEW: &str = "a new one of many words";
+    for setup in TestService::all().await {
+        let members = with_password(&setup).await;
+        let owner = setup.owner.to_string();
+        let change = async |present, new| {
+            let change = PasswordChange { present, new };
+            members.change_password(&owner, change, None).await
+        };
+        let refused = |text: &str| Err(PasswordChangeError::Refused(text.to_owned()));
+        for (present, new, expected) in [
+            ("wrong", NEW, Err(LoginError::Wrong.into())),
+            (
+                PASSWORD,
+                "too short",
+                refused("The password must have at least 12 characters."),
+            ),
+            (
+                PASSWORD,
+                "the planner of ann",
+                refused("The password must not contain the name of the account."),
+            ),
+        ] {
+            assert_eq!(change(present, new).await, expected, "{new}");
+        }
+        assert_eq!(change(PASSWORD, NEW).await, Ok(()));
+        let login = async |password| {
+            let name = "ann@example.com";
+            members.authenticate(name, password, None).await
+        };
+        assert_eq!(login(PASSWORD).await, Err(LoginError::Wrong));
+        assert_eq!(login(NEW).await, Ok(owner.clone()));
+        let change = PasswordChange {
+            present: NEW,
+            new: PASSWORD,
+        };
+        let other = members.change_password("7", change, None).await;
+        assert_eq!(other, Err(LoginError::Wrong.into()));
     }
 }

@@ -11,9 +11,9 @@ use crate::{
     keys::{Keys, random},
     pages::{
         Page,
-        account::{self, Account, FactorState, Shown},
+        account::{self, Account, FactorState, Notice, Shown},
     },
-    people::{People, Person},
+    people::{PasswordChange, People, Person},
     service::{Read, Shared},
     settings::SecondFactor,
     store::{Grant, Seconds, Session, Store, Why},
@@ -51,12 +51,12 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             return self.login_page(&flow, read, None).await;
         }
         if let Some(id) = form.get("withdraw") {
-            let notice = if self.withdrawn(read, &person, id).await? {
+            let text = if self.withdrawn(read, &person, id).await? {
                 "The program can no longer use your account."
             } else {
                 "The program could not use your account any more."
             };
-            let notice = Some(notice);
+            let notice = Some(Notice::Done(text));
             return self
                 .account_page(read, &flow, &session, &person, notice)
                 .await;
@@ -67,6 +67,14 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let has_password = session.origin.is_none();
         if has_password && form.get("set_up").is_some() {
             return self.factor_wanted(flow, &person);
+        }
+        if let (true, Some(new)) = (self.changes_password(&session), form.given("new_password")) {
+            let present = form.given("present_password").unwrap_or_default();
+            let change = PasswordChange { present, new };
+            let person = (session, person);
+            return self
+                .password_changed(read, (cookies, flow), person, change)
+                .await;
         }
         if has_password && form.get("remove").is_some() {
             let typed = form.get("code").unwrap_or_default();
@@ -104,7 +112,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             None => false,
         };
         if !is_right {
-            let notice = Some("The code is wrong.");
+            let notice = Some(Notice::Problem("The code is wrong."));
             let mut answer = self
                 .account_page(read, &flow, session, person, notice)
                 .await?;
@@ -115,7 +123,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         if self.settings.second_factor == SecondFactor::Required {
             return self.factor_wanted(flow, person);
         }
-        let notice = Some("A password alone opens your account now.");
+        let notice = Some(Notice::Done("A password alone opens your account now."));
         self.account_page(read, &flow, session, person, notice)
             .await
     }
@@ -162,9 +170,12 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         flow: &Flow,
         session: &Session,
         person: &Person,
-        notice: Option<&str>,
+        notice: Option<Notice<'_>>,
     ) -> Result<Answer, Failure> {
-        let grants = self.store.grants(&person.id, read.now).await?;
+        let mut grants = self.store.grants(&person.id, read.now).await?;
+        // The store may end them later.
+        let idle = self.settings.idle().as_secs();
+        grants.retain(|grant| read.now < grant.used_at + idle);
         let mut shown = Vec::with_capacity(grants.len());
         for grant in grants {
             shown.push(self.shown(grant, read.now).await?);
@@ -181,6 +192,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let account = Account {
             person,
             factor,
+            has_password: self.changes_password(session),
             grants: &shown,
             flow: &flow.close(&self.keys.seal())?,
             notice,

@@ -36,11 +36,7 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         };
         let Some(person) = found else {
             let error = checked.err().unwrap_or(LoginError::Wrong);
-            let kind = match error {
-                LoginError::TooMany { .. } => EventKind::LoginLocked,
-                _ => EventKind::LoginFailed,
-            };
-            let event = Event::new(kind);
+            let event = Event::new(EventKind::of_login(error));
             self.record(read, Event { client, ..event });
             return self.not_signed_in(&flow, error, read).await;
         };

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use crate::{
     clients::Client,
     documents,
-    pages::{another_account, escape, fact, factor, form, shown_name, vouched},
+    pages::{
+        CURRENT_PASSWORD, NEW_PASSWORD, alert, another_account, escape, fact, factor, field, form,
+        shown_name, vouched,
+    },
     people::{Database, Person},
     settings::Settings,
     store::{Grant, Seconds},
@@ -17,9 +20,18 @@ pub(crate) struct Account<'a> {
     pub(crate) grants: &'a [Shown],
     pub(crate) flow: &'a str,
     pub(crate) factor: FactorState,
+    /// Says that the person may set a new password.
+    pub(crate) has_password: bool,
     /// The result of the form before.
-    pub(crate) notice: Option<&'a str>,
+    pub(crate) notice: Option<Notice<'a>>,
     pub(crate) now: Seconds,
+}
+
+/// The result of a form.
+#[derive(Clone, Copy)]
+pub(crate) enum Notice<'a> {
+    Done(&'a str),
+    Problem(&'a str),
 }
 
 /// The second factor on the page.
@@ -43,9 +55,16 @@ pub(crate) struct Shown {
 
 /// Returns the page of an account.
 pub(crate) fn account(settings: &Settings, account: &Account<'_>) -> String {
-    let notice = account.notice.map_or_else(String::new, |notice| {
-        format!("<p role=\"status\" class=\"banner\">{}</p>", escape(notice))
-    });
+    let notice = match account.notice {
+        Some(Notice::Done(text)) => {
+            format!(
+                "<p role=\"status\" class=\"banner ok\">{}</p>",
+                escape(text)
+            )
+        }
+        Some(Notice::Problem(text)) => alert(Some(text)),
+        None => String::new(),
+    };
     let action = escape(&settings.address("/oauth/account"));
     let flow = account.flow;
     let mut body = format!(
@@ -59,11 +78,34 @@ pub(crate) fn account(settings: &Settings, account: &Account<'_>) -> String {
     for shown in account.grants {
         write_grant(&mut body, settings, account, shown);
     }
-    body += "<h2>Everywhere</h2><p>This ends the access of all programs and all your sessions.</p>\
-             <div class=\"button-row\"><button class=\"button danger\" name=\"everywhere\" value=\"yes\">\
-             Sign out everywhere</button></div></form>";
+    body += "</form>";
+    body += &password(&action, account);
     body += &second_factor(&action, account);
+    let _ = write!(
+        body,
+        "{}<h2>Everywhere</h2><p>This ends the access of all programs and all your sessions.</p>\
+         <div class=\"button-row\"><button class=\"button danger\" name=\"everywhere\" value=\"yes\">\
+         Sign out everywhere</button></div></form>",
+        form(&action, flow),
+    );
     body + &another_account(settings, flow)
+}
+
+/// Returns the form for a new password.
+fn password(action: &str, account: &Account<'_>) -> String {
+    if !account.has_password {
+        return String::new();
+    }
+    // Password managers look for the name beside the passwords.
+    format!(
+        "{}<h2>Password</h2><p>A new password ends all your other sessions. Programs keep their \
+         access.</p><input name=\"name\" value=\"{}\" autocomplete=\"username\" readonly hidden>{}{}\
+         <div class=\"button-row\"><button class=\"button\">Change the password</button></div></form>",
+        form(action, account.flow),
+        escape(&account.person.name),
+        field("present_password", "Present password", CURRENT_PASSWORD),
+        field("new_password", "New password", NEW_PASSWORD),
+    )
 }
 
 /// Returns the part about the second factor. A form of its own has the field for the code: the

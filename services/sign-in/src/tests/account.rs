@@ -73,6 +73,19 @@ async fn a_person_sees_each_grant_and_withdraws_it_with_its_consent() {
 }
 
 #[tokio::test]
+async fn a_grant_that_was_not_used_for_too_long_is_not_on_the_page() {
+    let server = Server::new();
+    server.connected().await;
+    server.wait(720 * 3600 - 1);
+    let mut browser = Browser::default();
+    let page = account(&mut browser, &server, "ann").await;
+    assert_eq!(grants(&page).len(), 1, "{page:?}");
+    server.wait(1);
+    let page = browser.visit(&server, PATH).await;
+    assert!(grants(&page).is_empty(), "{page:?}");
+}
+
+#[tokio::test]
 async fn a_person_signs_out_everywhere() {
     let server = Server::new();
     let (client, tokens) = server.connected().await;

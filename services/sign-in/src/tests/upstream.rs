@@ -168,9 +168,10 @@ async fn a_token_has_a_hundred_groups_and_roles_at_most() {
 }
 
 #[tokio::test]
-async fn a_session_of_the_provider_has_no_second_factor_here() {
+async fn a_session_of_the_provider_has_no_second_factor_and_no_password_here() {
     let settings = Settings {
         second_factor: SecondFactor::Required,
+        password_change: true,
         ..settings(upstream())
     };
     let (idp, server) = Idp::with_settings(settings);
@@ -184,6 +185,12 @@ async fn a_session_of_the_provider_has_no_second_factor_here() {
         .submit(&server, &page, "/oauth/account", &form)
         .await;
     assert!(!page.body.contains("<code>"), "{page:?}");
+    assert!(!page.body.contains("new_password"), "{page:?}");
+    let form = [("present_password", "right"), ("new_password", "another")];
+    browser
+        .submit(&server, &page, "/oauth/account", &form)
+        .await;
+    assert_eq!(*held(&server.staff.changed), None);
 }
 
 #[tokio::test]

@@ -71,3 +71,42 @@ fn other_tokens_work_beside_the_sign_in_and_prove_nothing_there() {
         "a client never administers"
     );
 }
+
+#[test]
+fn a_person_changes_the_password_for_all_entrances() {
+    const NEW: &str = "a new one of many words";
+    let office = Office::new("http: {auth: {min_password_length: 20}}\n");
+    let (_program, client) = office.serve();
+    let session = client.logged_in("ann", PASSWORD);
+    let browser = Browser::new(&client);
+    let mut page = browser.sign_in("/oauth/account", "ann", PASSWORD);
+    for (present, new, text) in [
+        ("wrong", NEW, "The present password is wrong."),
+        (PASSWORD, "nineteen characters", "at least 20 characters."),
+        (
+            PASSWORD,
+            "the plans of ANN, in many words",
+            "the name of the account.",
+        ),
+        (PASSWORD, NEW, "You have a new password."),
+    ] {
+        let form = [("present_password", present), ("new_password", new)];
+        page = browser.submit(&page, "/oauth/account", &form);
+        assert!(page.body.contains(text), "{page:?}");
+    }
+    assert_eq!(session.get("/api/user/info").status, 401, "it has ended");
+    let [tool, console, page] = try_all(&client, PASSWORD);
+    assert!(tool.contains("invalid username or password"), "{tool}");
+    assert!(
+        console.contains("invalid username or password"),
+        "{console}"
+    );
+    assert!(
+        page.contains("The name or the password is wrong."),
+        "{page}"
+    );
+    let [tool, console, page] = try_all(&client, NEW);
+    assert!(tool.contains("session_token"), "{tool}");
+    assert!(console.contains("ann"), "{console}");
+    assert!(page.contains("Allow access?"), "{page}");
+}
