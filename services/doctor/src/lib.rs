@@ -29,6 +29,7 @@ pub mod flags;
 pub mod health;
 pub mod listening;
 mod report;
+pub mod sign_in;
 pub mod tokens;
 
 pub use self::report::{Finding, Options, Report, Status};

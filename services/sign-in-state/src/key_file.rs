@@ -105,12 +105,18 @@ struct StoredKey {
 // === impl KeyFile ===
 
 impl KeyFile {
+    /// Returns the path of the file in this folder.
+    #[must_use]
+    pub fn place(folder: &Path) -> PathBuf {
+        folder.join(FILE)
+    }
+
     /// Reads the keys in this folder. If it has no file of keys, makes one with a first key.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written, or contains no signing keys.
     pub fn open(folder: &Path) -> Result<Self, KeyFileError> {
-        let path = folder.join(FILE);
+        let path = Self::place(folder);
         if !path.exists() {
             private_file::create_folder(&path, false)
                 .map_err(|error| KeyFileError::io(folder, error))?;

@@ -4,7 +4,7 @@ mod directories;
 #[cfg(test)]
 mod tests;
 
-use std::{path::PathBuf, time::Duration};
+use std::{error::Error, path::PathBuf, time::Duration};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use ziggurat_mcp_auth::{
@@ -123,6 +123,20 @@ impl SignInSection {
             return Ok(None);
         }
         ProviderFetch::new(self.ca_file.as_deref()).map(Some)
+    }
+
+    /// Asks each provider of another directory for its documents. Returns the issuers, with the reason
+    /// why the documents cannot be used.
+    ///
+    /// # Errors
+    /// Fails if the file with authorities cannot be used.
+    pub async fn try_providers(
+        &self,
+    ) -> Result<Vec<(String, Option<Box<dyn Error + Send + Sync>>)>, GuardedFetchError> {
+        Ok(match self.providers()? {
+            Some(ask) => self.settings.try_providers(ask).await,
+            None => Vec::new(),
+        })
     }
 
     /// Returns the names of the providers of other directories.

@@ -269,6 +269,13 @@ impl Providers {
         Arc::clone(known.entry(place).or_default())
     }
 
+    /// Asks a provider for its documents, and returns the reason why they cannot be used.
+    pub(crate) async fn tried(&self, signer: Signer<'_>) -> Option<BoxError> {
+        let fetched = timeout(WAIT, self.fetched(signer)).await;
+        let fetched = fetched.unwrap_or_else(|elapsed| Err(elapsed.into()));
+        fetched.err()
+    }
+
     async fn fetched(&self, signer: Signer<'_>) -> Result<Documents, BoxError> {
         let (metadata, url) = match signer {
             Signer::Assertion(entry) if entry.jwks_url.is_some() => (None, entry.jwks_url.clone()),
@@ -323,7 +330,7 @@ impl fmt::Debug for Providers {
 // === impl Signer ===
 
 impl Signer<'_> {
-    fn issuer(&self) -> &str {
+    pub(crate) fn issuer(&self) -> &str {
         match self {
             Self::Login(upstream) => &upstream.issuer,
             Self::Assertion(entry) => &entry.issuer,

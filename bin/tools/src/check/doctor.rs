@@ -1,6 +1,7 @@
 //! The command `-doctor`: every check that can be made, and what to do about each finding.
 
 mod accounts;
+mod sign_in;
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
@@ -13,6 +14,7 @@ use ziggurat_doctor::{
 };
 use ziggurat_postgres::pool::Pools;
 use ziggurat_runtime::{causes, config::Source};
+use ziggurat_sign_in_state::KeyFile;
 
 use crate::{
     arguments::Overrides,
@@ -83,6 +85,9 @@ fn secret_files(loaded: &Loaded) -> Vec<PathBuf> {
         files.extend(http.tls.as_ref().map(|tls| tls.key.clone()));
         let auth = &configured.auth;
         files.extend([auth.token_file.clone(), auth.user_file.clone()]);
+        if auth.oauth.is_some() {
+            files.push(KeyFile::place(&configured.data_folder));
+        }
     }
     files
 }
@@ -97,6 +102,7 @@ async fn connect(configured: &Configuration, options: &Options) -> Vec<Finding> 
     findings.extend(accounts::check(configured));
     let others = connections::others(configured).await;
     findings.extend(accounts::issuer(configured, &others, timeout).await);
+    findings.extend(sign_in::check(configured, timeout).await);
     let (pools, reaper) = Pools::new();
     let mut tasks = JoinSet::new();
     tasks.spawn(reaper.run());

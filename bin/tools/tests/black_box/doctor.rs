@@ -204,6 +204,83 @@ fn a_running_server_has_its_address_and_answers_about_its_health() {
 }
 
 #[test]
+fn a_sign_in_that_clients_do_not_find_is_found_until_it_is_mended() {
+    let mut postgres = Postgres::new();
+    let (home, yaml) = well(&mut postgres);
+    let users = records::users(&[records::user("ann", &[])]);
+    home.replace(&home.users(), &users);
+    let configure = |address: &str, more: &str| {
+        let oauth = format!("{address}', {more}auth: {{oauth: {{enabled: true}}}}");
+        home.configure(&yaml.replace("127.0.0.1:0'", &oauth));
+        close(&home, "ziggurat-tools.yaml");
+    };
+    configure("127.0.0.1:0", "");
+    let (server, client) = Program::listening(&mut home.command(&[]));
+    let (address, port) = (client.address(), client.address().rsplit_once(':'));
+    let port = port.expect("a port").1;
+    configure(address, "");
+    assert_eq!(ids(&home), [""; 0], "clients find it");
+    for (url, problem) in [
+        // The server says that it is localhost.
+        (
+            format!("http://127.0.0.1:{port}"),
+            "has the issuer \"http://localhost:",
+        ),
+        (
+            "http://localhost:1".to_owned(),
+            "oauth-authorization-server: ",
+        ),
+    ] {
+        configure(address, &format!("public_url: '{url}', "));
+        let (code, findings) = found(&home, &[]);
+        assert_eq!((code, findings.len()), (Some(1), 1), "{findings:?}");
+        assert_eq!(findings[0]["id"], "auth.oauth");
+        let finding = findings[0]["finding"].as_str().expect("a sentence");
+        assert!(finding.contains(problem), "{finding}");
+    }
+    configure(address, "");
+    let keys = home.file("data/signing-keys.json");
+    let good = fs::read_to_string(&keys).expect("the server made it");
+    fs::write(&keys, "{}").expect("written");
+    assert_eq!(ids(&home), ["auth.oauth"], "the keys");
+    fs::write(&keys, good).expect("written");
+    fs::set_permissions(&keys, Permissions::from_mode(0o644)).expect("set");
+    assert_eq!(ids(&home), ["config.modes"]);
+    close(&home, "data/signing-keys.json");
+    drop(server);
+    assert_eq!(ids(&home), [""; 0], "it needs no running server");
+    home.replace(&home.users(), &records::users(&[]));
+    let (code, findings) = found(&home, &[]);
+    assert_eq!((code, &findings[0]["id"]), (Some(0), &"auth.oauth".into()));
+    assert_eq!(
+        findings[0]["finding"],
+        "there is no account that could sign in"
+    );
+}
+
+#[test]
+fn a_provider_out_of_reach_is_found() {
+    let mut postgres = Postgres::new();
+    let (home, yaml) = well(&mut postgres);
+    fs::write(home.file("secret"), "s").expect("written");
+    close(&home, "secret");
+    let secret = home.file("secret");
+    let oauth = format!(
+        "127.0.0.1:0', auth: {{oauth: {{enabled: true, upstreams: [{{name: corp, title: Corp, \
+         issuer: 'https://127.0.0.1:1', client_id: a, client_secret_file: '{}', \
+         map: [{{when: {{groups: a}}, then: {{groups: [a]}}}}]}}]}}}}",
+        secret.display()
+    );
+    home.configure(&yaml.replace("127.0.0.1:0'", &oauth));
+    close(&home, "ziggurat-tools.yaml");
+    let (code, findings) = found(&home, &[]);
+    assert_eq!((code, findings.len()), (Some(1), 1), "{findings:?}");
+    assert_eq!(findings[0]["id"], "auth.oauth");
+    let finding = findings[0]["finding"].as_str().expect("a sentence");
+    assert!(finding.starts_with("https://127.0.0.1:1: "), "{finding}");
+}
+
+#[test]
 fn flags_of_the_checks_go_with_them_only() {
     let home = Home::new();
     for wrong in [

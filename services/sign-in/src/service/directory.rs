@@ -1,6 +1,6 @@
 //! People who come from other providers, with the access that the rules give them.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use crate::{
     keys::{KeyError, Keys, Seal},
     people::{Newcomer, People, Person, Unavailable},
     providers::{
+        AskProvider, Providers, Signer,
         configured::{ClaimRules, Mapped, Provision, Upstream},
         mapping::{Claims, Unmapped},
     },
@@ -156,6 +157,23 @@ fn purpose(origin: &Origin) -> String {
 // === impl Settings ===
 
 impl Settings {
+    /// Asks each provider for its documents, as the service does. Returns the issuers, with the reason
+    /// why the documents cannot be used.
+    pub async fn try_providers(
+        &self,
+        ask: impl AskProvider,
+    ) -> Vec<(String, Option<Box<dyn Error + Send + Sync>>)> {
+        let providers = Providers::default();
+        providers.set(ask);
+        let logins = self.upstreams.iter().map(Signer::Login);
+        let assertions = self.identity_assertion.iter().map(Signer::Assertion);
+        let mut tried = Vec::new();
+        for signer in logins.chain(assertions) {
+            tried.push((signer.issuer().to_owned(), providers.tried(signer).await));
+        }
+        tried
+    }
+
     /// Returns the upstream of this name.
     pub(crate) fn upstream(&self, name: &str) -> Option<&Upstream> {
         self.upstreams.iter().find(|it| it.name == name)

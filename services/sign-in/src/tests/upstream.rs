@@ -1,6 +1,9 @@
 //! Sign-ins at another provider, and the attacks on them.
 
-use std::{collections::BTreeMap, sync::atomic::Ordering};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+};
 
 use aws_lc_rs::hmac;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -152,6 +155,21 @@ async fn the_documents_of_providers_are_fetched_at_the_start() {
     assert_eq!(idp.requests.load(Ordering::Relaxed), 2);
     leave(&server, &mut Browser::default(), "acme").await;
     assert_eq!(idp.requests.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn a_provider_is_tried_without_a_sign_in() {
+    let (idp, _server) = Idp::with_server();
+    let settings = settings(upstream());
+    let [(issuer, None)] = &settings.try_providers(Arc::clone(&idp)).await[..] else {
+        panic!("it answers");
+    };
+    assert_eq!(*issuer, upstream().issuer);
+    *held(&idp.published) = Some(json!({"keys": []}));
+    let [(_, Some(problem))] = &settings.try_providers(idp).await[..] else {
+        panic!("it has no keys");
+    };
+    assert_eq!(problem.to_string(), "it has no usable keys");
 }
 
 #[tokio::test]
