@@ -126,7 +126,7 @@ impl<'a> Page<'a> {
                 escape(&page.help_url)
             );
         }
-        let _ = write!(text, "</main>{tiers}</body></html>\n");
+        let _ = writeln!(text, "</main>{tiers}</body></html>");
         let mut answer = Response::new(Full::new(Bytes::from(text)));
         *answer.status_mut() = self.status;
         answer.headers_mut().insert(
