@@ -285,9 +285,7 @@ impl UserFile {
         password: &SecretString,
     ) -> Result<bool, UserError> {
         let name = &*checked.name;
-        let local = name.split('@').next().unwrap_or_default();
-        let names = [name, local];
-        let hash = self.passwords.hash_new(password, self.min_length, &names)?;
+        let hash = self.hash(name, password)?;
         self.file.update(|users| {
             let found = users.find_mut(name);
             let found = found.filter(|it| it.record.password_hash == checked.password_hash);
