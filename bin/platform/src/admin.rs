@@ -1,5 +1,6 @@
 //! Commands of administrators, which use the store directly and need no server.
 
+mod apps;
 mod people;
 mod secrets;
 
@@ -58,6 +59,9 @@ async fn act(
                 configuration.key_lifetime().as_secs().try_into()?
             };
             services.keys.rotate(Timestamp::now(), kept)?;
+            if kept == 0 {
+                people::end_all(services).await?;
+            }
             return Ok(to_json(&services.keys.document()));
         }
         Task::ListClients => {
@@ -77,24 +81,39 @@ async fn act(
         Task::UpdateMember => {
             return people::update_member(tenant().await?, id()?, flags, services).await;
         }
-        Task::CreateUser => {
-            return people::create_user(tenant().await?, flags, configuration, services).await;
-        }
-        Task::DisableUser => return people::disable(flags, true, services).await,
-        Task::EnableUser => return people::disable(flags, false, services).await,
-        Task::ResetUser => return people::reset(flags, configuration, services).await,
-        Task::ResetSecondFactor => return people::reset_second_factor(flags, services).await,
-        Task::ListGrants => return people::list_grants(tenant().await?, services).await,
-        Task::RevokeGrant => {
-            let id = arguments.about.as_deref().unwrap_or_default();
-            return people::revoke_grant(tenant().await?, id, services).await;
-        }
         Task::DeleteClient => store.delete_client(tenant().await?, id()?).await?,
         Task::DeleteInvite => store.delete_invite(tenant().await?, id()?).await?,
         Task::MakeOwner => store.make_owner(tenant().await?, id()?).await?,
-        other => bail!("not a command of administrators: {other:?}"),
+        _ => return act_on_sign_in(arguments, configuration, services).await,
     }
     Ok(String::new())
+}
+
+/// Runs a command for the people who sign in, and for their programs.
+async fn act_on_sign_in(
+    arguments: &Arguments,
+    configuration: &Configuration,
+    services: &Services,
+) -> anyhow::Result<String> {
+    let flags = &arguments.flags;
+    let tenant = || tenant(flags, &services.store);
+    let id = arguments.about.as_deref().unwrap_or_default();
+    match arguments.task {
+        Task::CreateUser => {
+            people::create_user(tenant().await?, flags, configuration, services).await
+        }
+        Task::DisableUser => people::disable(flags, true, services).await,
+        Task::EnableUser => people::disable(flags, false, services).await,
+        Task::ResetUser => people::reset(flags, configuration, services).await,
+        Task::ResetSecondFactor => people::reset_second_factor(flags, services).await,
+        Task::LinkUser => people::link(flags, configuration, services).await,
+        Task::ListApps => apps::list(services).await,
+        Task::CreateApp => apps::create(flags, services).await,
+        Task::DeleteApp => apps::delete(id, services).await,
+        Task::ListGrants => people::list_grants(tenant().await?, services).await,
+        Task::RevokeGrant => people::revoke_grant(tenant().await?, id, services).await,
+        other => bail!("not a command of administrators: {other:?}"),
+    }
 }
 
 async fn init(

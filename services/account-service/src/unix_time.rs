@@ -10,7 +10,9 @@ pub struct UnixTime(i64);
 // === impl UnixTime ===
 
 impl UnixTime {
-    pub(super) fn from_seconds(seconds: i64) -> Self {
+    /// Creates a time from the seconds since 1970.
+    #[must_use]
+    pub fn from_seconds(seconds: i64) -> Self {
         Self(seconds)
     }
 

@@ -5,6 +5,7 @@
 
 mod guarded_fetch;
 mod key_file;
+mod new_client;
 mod provider_fetch;
 mod section;
 mod store;
@@ -12,6 +13,7 @@ mod store;
 pub use self::{
     guarded_fetch::{GuardedFetch, GuardedFetchError},
     key_file::{KeyFile, KeyFileError},
+    new_client::{NewClient, NewClientError},
     provider_fetch::ProviderFetch,
     section::SignInSection,
     store::{EndedGrants, ListedClient, SignInStore, SweepRules},

@@ -13,6 +13,7 @@ mod http;
 mod issuer;
 mod postgres;
 mod program;
+mod provider;
 mod sign_in;
 mod telemetry;
 mod terminal;
@@ -26,6 +27,7 @@ pub use self::{
     issuer::FakeIssuer,
     postgres::Postgres,
     program::{Program, Ran},
+    provider::FakeProvider,
     sign_in::{Browser, GrantedTokens, OAuthClient, claims, granted},
     telemetry::{Collector, MetricsPage, spans_of},
     terminal::in_a_terminal,

@@ -1,11 +1,13 @@
 //! Commands for people: their accounts, and the programs they allowed to act for them.
 
 use anyhow::{Context as _, bail};
+use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 use ziggurat_account_service::{Grants, Id, Owner};
-use ziggurat_mcp_auth::Store as _;
+use ziggurat_mcp_auth::{Origin, Seconds, Store as _};
 use ziggurat_runtime::flags::Flags;
+use ziggurat_sign_in_state::SignInStore;
 
 use crate::{
     admin::secrets::{Destination, to_json},
@@ -84,14 +86,41 @@ pub(super) async fn reset_second_factor(
 ) -> anyhow::Result<String> {
     let email = flags.text("email").unwrap_or_default();
     let user = services.store.user_of(email).await?.to_string();
-    let Some(sign_in) = &services.sign_in else {
-        bail!(OFF);
-    };
-    let removed = sign_in.remove_factor(&user).await;
+    let removed = sign_in(services)?.remove_factor(&user).await;
     if !removed.context("the store of the sign-in cannot be used")? {
         bail!("{email} has no second factor");
     }
     Ok(String::new())
+}
+
+/// Lets a user sign in with an account at another provider.
+pub(super) async fn link(
+    flags: &Flags,
+    configuration: &Configuration,
+    services: &Services,
+) -> anyhow::Result<String> {
+    let sign_in = sign_in(services)?;
+    let [email, provider, subject] =
+        ["email", "provider", "subject"].map(|name| flags.text(name).unwrap_or_default());
+    let settings = configuration.sign_in.as_ref().context(OFF)?;
+    if !settings.section.provider_names().any(|it| it == provider) {
+        bail!("sign_in has no provider '{provider}'");
+    }
+    if subject.is_empty() {
+        bail!("-subject is empty");
+    }
+    let user = services.store.user_of(email).await?;
+    let origin = Origin {
+        provider: provider.to_owned(),
+        subject: subject.to_owned(),
+    };
+    let person = user.to_string();
+    sign_in.link_person(&origin, &person, now()).await?;
+    Ok(to_json(&json!({
+        "provider": provider,
+        "subject": subject,
+        "user_id": user,
+    })))
 }
 
 /// Sets the groups and the roles of a member.
@@ -134,10 +163,28 @@ pub(super) async fn delete_tenant(id: Id, services: &Services) -> anyhow::Result
     Ok(String::new())
 }
 
+/// Ends all grants and all sessions of browsers, if people sign in here.
+pub(super) async fn end_all(services: &Services) -> anyhow::Result<()> {
+    if let Some(sign_in) = &services.sign_in {
+        sign_in.end_all(now()).await?;
+    }
+    Ok(())
+}
+
 const OFF: &str = "people do not sign in here: set sign_in.enabled";
 
+/// Returns the store of the sign-in, if people sign in here.
+pub(super) fn sign_in(services: &Services) -> anyhow::Result<&SignInStore> {
+    services.sign_in.as_ref().context(OFF)
+}
+
+pub(super) fn now() -> Seconds {
+    let now = Timestamp::now().as_second();
+    now.try_into().unwrap_or_default()
+}
+
 fn grants(services: &Services) -> anyhow::Result<Grants> {
-    let sign_in = services.sign_in.clone().context(OFF)?;
+    let sign_in = sign_in(services)?.clone();
     Ok(Grants::new(services.store.clone(), sign_in))
 }
 

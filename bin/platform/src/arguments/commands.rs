@@ -43,6 +43,10 @@ pub(crate) enum Task {
     EnableUser,
     ResetUser,
     ResetSecondFactor,
+    LinkUser,
+    ListApps,
+    CreateApp,
+    DeleteApp,
     UserToken,
     RotateKey,
 }
@@ -266,6 +270,33 @@ pub(super) const COMMANDS: &[Command] = &[
         task: Task::UpdateMember,
     },
     Command {
+        usage: "app list",
+        help: "list the programs that people can connect: by hand, and registered by themselves",
+        flags: &[],
+        task: Task::ListApps,
+    },
+    Command {
+        usage: "app create",
+        help: "register a program that people connect; its secret is shown once",
+        flags: &[
+            Flag::text("name", "NAME", "name of the program on the pages"),
+            Flag::text(
+                "redirect-uri",
+                "URL",
+                "address that people may be sent back to; repeat for more",
+            ),
+            Flag::switch("secret", "give it a secret"),
+            OUT,
+        ],
+        task: Task::CreateApp,
+    },
+    Command {
+        usage: "app delete APP_ID",
+        help: "remove a program, and end its grants",
+        flags: &[],
+        task: Task::DeleteApp,
+    },
+    Command {
         usage: "grant list",
         help: "list the programs that members allowed to act for them",
         flags: &[TENANT],
@@ -306,6 +337,16 @@ pub(super) const COMMANDS: &[Command] = &[
         help: "remove the second factor of a user who has lost it",
         flags: &[EMAIL],
         task: Task::ResetSecondFactor,
+    },
+    Command {
+        usage: "user link",
+        help: "let a user sign in with an account at another provider",
+        flags: &[
+            EMAIL,
+            Flag::text("provider", "NAME", "name of the provider in sign_in"),
+            Flag::text("subject", "TEXT", "subject (sub) of the account there"),
+        ],
+        task: Task::LinkUser,
     },
     Command {
         usage: "user token",
@@ -349,6 +390,8 @@ impl Command {
         match self.task {
             Task::CreateTenant => &["name", "email"],
             Task::CreateClient => &["name"],
+            Task::CreateApp => &["name", "redirect-uri"],
+            Task::LinkUser => &["email", "provider", "subject"],
             Task::CreateInvite
             | Task::UserToken
             | Task::CreateUser

@@ -1,5 +1,8 @@
 //! People sign in with their browsers, as users and members of tenants.
 
+mod administration;
+mod providers;
+
 use serde_json::{Value, json};
 use ziggurat_black_box::{Answer, Browser, OAuthClient, claims, granted, until};
 

@@ -4,18 +4,14 @@
 use std::{fmt::Write as _, time::Duration};
 
 use anyhow::{Context as _, bail};
-use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 use ziggurat_accounts::{PersonId, UserFile};
-use ziggurat_mcp_auth::{
-    Grant, GrantId, ManualClient, Resource, Seconds, Settings, Store as _, Why,
-};
+use ziggurat_mcp_auth::{Grant, GrantId, Seconds, Store as _, Why};
 use ziggurat_runtime::console::{Console, moment, plain};
-use ziggurat_sign_in_state::{KeyFile, ListedClient, SignInSection};
+use ziggurat_sign_in_state::{KeyFile, ListedClient, NewClient, SignInSection};
 use ziggurat_state::StoreError;
-use ziggurat_tokens::secret;
 
 use crate::{
     admin::{AdminContext, replicas::with_sign_ins},
@@ -172,39 +168,13 @@ fn add_client(
     if name.is_empty() || redirect_uris.is_empty() {
         bail!("-add-client needs -client-name and -redirect-uri");
     }
-    let random = secret::new_token()?;
-    let id = format!(
-        "app_{}",
-        &random.expose_secret()[..24].replace(['-', '_'], "x")
-    );
-    let secret = has_secret.then(secret::new_token).transpose()?;
-    let hash = secret.as_ref().map(|secret| {
-        let mut hash = [0; 32];
-        let text = secret.expose_secret().as_bytes();
-        hash.copy_from_slice(digest(&SHA256, text).as_ref());
-        hash
-    });
-    let client = ManualClient {
-        id,
-        name,
-        redirect_uris,
-        secret_hash: hash,
-        skip_consent: false,
-    };
-    // The addresses are checked as the ones of the configuration are.
-    let checked = Settings {
-        issuer: "http://localhost".to_owned(),
-        resources: vec![Resource::new("http://localhost/mcp", "")],
-        clients: vec![client.clone()],
-        ..Settings::default()
-    };
-    checked.check()?;
+    let new = NewClient::new(name, redirect_uris, has_secret)?;
     let now = Seconds::try_from(Timestamp::now().as_second()).unwrap_or_default();
     with_sign_ins(admin_context, async |store| {
-        store.add_manual_client(&client, now).await
+        store.add_manual_client(&new.client, now).await
     })?;
-    let mut text = format!("Client: {}\n", client.id);
-    if let Some(secret) = secret {
+    let mut text = format!("Client: {}\n", new.client.id);
+    if let Some(secret) = new.secret {
         writeln!(text, "Secret: {}", secret.expose_secret())?;
         text.push_str("The secret is shown once.\n");
     }

@@ -1,6 +1,6 @@
 //! Operations of administrators on grants and clients.
 
-use ziggurat_mcp_auth::{Grant, ManualClient, Seconds};
+use ziggurat_mcp_auth::{Grant, GrantId, ManualClient, Origin, Seconds};
 use ziggurat_state::{Row, StoreError};
 
 use crate::store::{
@@ -116,12 +116,48 @@ impl SignInStore {
             )
             .await?;
         writing.commit().await?;
-        let ended: Vec<_> = ended
-            .iter()
-            .map(|row| row.bytes(0))
-            .collect::<Result<_, _>>()?;
-        self.ended.add(&ended, now);
+        self.ended.add(&ids(&ended)?, now);
         Ok(removed.is_some() || !ended.is_empty())
+    }
+
+    /// Links an account at another provider to a person, for the next sign-in there. If the account was
+    /// linked to another person, the grants and the sessions of that person by this account end.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
+    pub async fn link_person(
+        &self,
+        origin: &Origin,
+        person: &str,
+        now: Seconds,
+    ) -> Result<(), StoreError> {
+        let account = || {
+            [
+                (&origin.provider).into(),
+                (&origin.subject).into(),
+                person.into(),
+            ]
+        };
+        let mut writing = self.tables.write().await?;
+        // Until the provider confirms the person, the link gives no access.
+        let link = "INSERT INTO oauth_links (upstream, subject, person, claims, checked_at, \
+                    checking_until) VALUES ($1, $2, $3, '{}', 0, 0) \
+                    ON CONFLICT (upstream, subject) DO UPDATE SET person = excluded.person, \
+                    claims = excluded.claims, refresh_sealed = NULL, checked_at = 0, \
+                    checking_until = 0 WHERE oauth_links.person <> excluded.person";
+        writing.rows(link, account()).await?;
+        let sessions = "DELETE FROM oauth_sessions \
+                        WHERE upstream = $1 AND subject = $2 AND person <> $3";
+        writing.rows(sessions, account()).await?;
+        let [provider, subject, other] = account();
+        let grants = "UPDATE oauth_grants SET ended_at = $4, why = 'administrator' \
+                      WHERE upstream = $1 AND subject = $2 AND person <> $3 \
+                      AND ended_at IS NULL AND ends_at > $4 RETURNING id";
+        let parameters = [provider, subject, other, moment(now)];
+        let ended = writing.rows(grants, parameters).await?;
+        writing.commit().await?;
+        self.ended.add(&ids(&ended)?, now);
+        Ok(())
     }
 
     /// Ends all grants and all sessions of browsers.
@@ -139,11 +175,7 @@ impl SignInStore {
             .await?;
         writing.rows("DELETE FROM oauth_sessions", []).await?;
         writing.commit().await?;
-        let ended: Vec<_> = ended
-            .iter()
-            .map(|row| row.bytes(0))
-            .collect::<Result<_, _>>()?;
-        self.ended.add(&ended, now);
+        self.ended.add(&ids(&ended)?, now);
         Ok(())
     }
 
@@ -181,6 +213,10 @@ fn listed(row: &Row) -> Result<ListedClient, StoreError> {
         made_at: row.moment(4)?,
         used_at: row.moment(5)?,
     })
+}
+
+fn ids(rows: &[Row]) -> Result<Vec<GrantId>, StoreError> {
+    rows.iter().map(|row| row.bytes(0)).collect()
 }
 
 fn no_text() -> ziggurat_state::Value {

@@ -214,3 +214,56 @@ async fn each_of_eight_assertions_is_good_once_in_postgresql() {
     let (_fixture, _tasks, store) = replicated().await;
     assertions_race(store).await;
 }
+
+async fn an_administrator_links(store: SignInStore) {
+    let ann = origin("ann");
+    let written = store.link_person(&ann, "1", NOW).await;
+    written.expect("written");
+    let linked = store.link(&ann).await.expect("read").expect("linked");
+    assert_eq!(
+        (&*linked.person, linked.checked_at),
+        ("1", 0),
+        "no access yet"
+    );
+    let confirmed = Link {
+        person: "1".to_owned(),
+        ..link("ann")
+    };
+    assert_eq!(store.keep_link(confirmed.clone()).await, Ok(()));
+    let by_account = |id, person: &str| Grant {
+        person: person.to_owned(),
+        ..asserted(id, NOW)
+    };
+    for (id, grant) in [(1, by_account(1, "1")), (2, grant(2, "1"))] {
+        assert_eq!(
+            store.add_grant(grant, code(id), consent(id)).await,
+            Ok(true)
+        );
+    }
+    store.link_person(&ann, "1", NOW).await.expect("written");
+    assert_eq!(store.link(&ann).await, Ok(Some(confirmed)), "as before");
+    assert_eq!(store.list_grants(NOW).await.expect("read").len(), 2);
+
+    store.link_person(&ann, "2", NOW).await.expect("written");
+    let linked = store.link(&ann).await.expect("read").expect("linked");
+    assert_eq!((&*linked.person, linked.checked_at), ("2", 0));
+    assert_eq!((linked.refresh, &*linked.claims), (None, "{}"));
+    let left = store.list_grants(NOW).await.expect("read");
+    assert_eq!(left.len(), 1, "the grant of the first person has ended");
+    assert_eq!(
+        (left[0].id, store.ended().contains([1; 16])),
+        ([2; 16], true)
+    );
+}
+
+#[tokio::test]
+async fn an_account_at_a_provider_is_linked_to_another_person_in_a_file() {
+    let (_folder, store) = local().await;
+    an_administrator_links(store).await;
+}
+
+#[tokio::test]
+async fn an_account_at_a_provider_is_linked_to_another_person_in_postgresql() {
+    let (_fixture, _tasks, store) = replicated().await;
+    an_administrator_links(store).await;
+}
