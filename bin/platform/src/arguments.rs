@@ -23,6 +23,8 @@ use self::commands::{COMMANDS, Command, GLOBAL};
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) task: Task,
+    /// Words of the command.
+    pub(crate) command: &'static str,
     /// Argument of the command, if it takes one.
     pub(crate) about: Option<String>,
     pub(crate) flags: Flags,
@@ -65,6 +67,7 @@ impl Arguments {
             // A request for help is answered even if the rest is invalid.
             return Ok(Self {
                 task,
+                command: "",
                 about: None,
                 flags,
             });
@@ -105,6 +108,7 @@ impl Arguments {
         };
         Ok(Self {
             task: command.task,
+            command: name,
             about,
             flags,
         })

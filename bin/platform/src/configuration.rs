@@ -51,6 +51,8 @@ pub(crate) struct Configuration {
     pub(crate) tests: TestSettings,
     /// Settings of the sign-in of people, if it is on.
     pub(crate) sign_in: Option<SignInSettings>,
+    /// Settings of the audit trail, if there is one.
+    pub(crate) audit: Option<ziggurat_audit::Settings>,
     /// Settings of metrics and traces.
     pub(crate) telemetry: TelemetrySettings,
     /// Log level and format, used where no variable sets them.

@@ -17,6 +17,7 @@ mod stack;
 
 use std::{ffi::OsString, net::SocketAddr, process::ExitCode, time::Duration};
 
+use ziggurat_audit::AdminAudit;
 use ziggurat_runtime::{
     ConfigSources,
     console::{self, print_error},
@@ -87,9 +88,10 @@ fn act(arguments: &Arguments, listening: Listening<'_>) -> anyhow::Result<()> {
         .build()?;
     let outcome = match arguments.task {
         Task::Serve => runtime.block_on(serving::serve(&configuration, listening)),
-        _ => runtime
-            .block_on(admin::run(arguments, &configuration))
-            .and_then(|text| print(&text)),
+        _ => AdminAudit::run(configuration.audit.as_ref(), arguments.command, || {
+            let text = runtime.block_on(admin::run(arguments, &configuration))?;
+            print(&text)
+        }),
     };
     runtime.shutdown_timeout(BLOCKING_TASKS_TIMEOUT);
     outcome

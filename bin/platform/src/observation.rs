@@ -1,4 +1,4 @@
-//! Metrics and traces of the server.
+//! Audit trail, metrics and traces of the server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,8 +7,12 @@ use http::{Request, Response, StatusCode};
 use tokio::{task::JoinSet, time};
 use tracing::debug;
 use ziggurat_account_service::{AccountCounts, EXCHANGE, Store};
+use ziggurat_audit::Trail;
 use ziggurat_http::{MetricsPage, TelemetrySettings, TraceExport, count_request};
+use ziggurat_sign_in_state::SignInEvents;
 use ziggurat_telemetry::{AccountCount, Known, Metrics, Program, Set, traces::Tracer};
+
+use crate::configuration::Configuration;
 
 /// Name of the server in its spans.
 const NAME: &str = "ziggurat-platform";
@@ -24,24 +28,28 @@ const STATE: &str = "state";
 /// Time between counts of the accounts. A count reads all of them, and its age does not matter.
 const COUNT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Time for the last export of spans.
+/// Time for the last records, and for the last export of spans.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The metrics and the traces; each may be off.
+/// The audit trail, the metrics and the traces; each may be off.
 pub(crate) struct Observation {
     pub(crate) metrics: Metrics,
     pub(crate) tracer: Tracer,
+    trail: Option<Trail>,
     export: TraceExport,
 }
 
 // === impl Observation ===
 
 impl Observation {
-    /// Starts the metrics, and the export of traces.
+    /// Opens the audit trail, and starts the metrics and the export of traces.
     ///
     /// # Errors
-    /// Fails if the settings of the export cannot be used.
-    pub(crate) fn start(settings: &TelemetrySettings) -> anyhow::Result<Self> {
+    /// Fails if the file of the trail cannot be used, or another server writes it, and if the settings
+    /// of the export cannot be used.
+    pub(crate) fn start(configuration: &Configuration) -> anyhow::Result<Self> {
+        let trail = Trail::open(configuration.audit.as_ref())?;
+        let settings = &configuration.telemetry;
         let known = Known::default()
             .with(Set::Endpoints, ENDPOINTS.iter().copied())
             .with(Set::Databases, [STATE]);
@@ -50,10 +58,15 @@ impl Observation {
         } else {
             Metrics::off()
         };
+        if let Some(trail) = &trail {
+            let audit = trail.audit().clone();
+            metrics.read_audit(move || audit.counts());
+        }
         let (tracer, export) = TraceExport::start(settings, NAME, VERSION, &metrics)?;
         Ok(Self {
             metrics,
             tracer,
+            trail,
             export,
         })
     }
@@ -79,8 +92,17 @@ impl Observation {
         Ok(())
     }
 
-    /// Exports the spans that wait, within a time.
+    /// Returns the taker of the events of a sign-in.
+    pub(crate) fn sign_in_events(&self) -> SignInEvents {
+        let audit = self.trail.as_ref().map(Trail::audit);
+        SignInEvents::new(audit.cloned(), self.metrics.clone())
+    }
+
+    /// Writes the records and exports the spans that wait, each within a time.
     pub(crate) async fn close(self) {
+        if let Some(trail) = self.trail {
+            trail.close(CLOSE_TIMEOUT).await;
+        }
         self.export.close(CLOSE_TIMEOUT).await;
     }
 }

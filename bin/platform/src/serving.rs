@@ -38,7 +38,7 @@ pub(crate) async fn serve(
         info!("shutting down");
         stopping.stop();
     };
-    let observation = Observation::start(&configuration.telemetry)?;
+    let observation = Observation::start(configuration)?;
     let services = Services::open(configuration, &observation.metrics).await?;
     if let Err(error) = services.store.check().await {
         let error: &dyn std::error::Error = &error;
@@ -101,8 +101,10 @@ async fn serve_on(
     let mut detour = None;
     if let Some(grants) = services.grants(configuration) {
         tokens = tokens.with_ended(grants.store.ended(), grants.lifetime());
-        detour = Some(grants.serve(configuration, &services.store, &tokens, &mut tasks)?);
-        grants.follow(&configuration.tests.clock, &mut tasks).await;
+        let events = observation.sign_in_events();
+        let (store, clock) = (&services.store, &configuration.tests.clock);
+        detour = Some(grants.serve(configuration, store, &tokens, &events, &mut tasks)?);
+        grants.follow(clock, events, &mut tasks).await;
     }
     let served = stack::Served {
         store: services.store.clone(),

@@ -8,7 +8,7 @@ use tracing::{info, warn};
 use ziggurat_account_service::{Members, REVOCATIONS, Store, Tokens};
 use ziggurat_http::Detour;
 use ziggurat_mcp_auth::{Resource, Seconds, SignIn};
-use ziggurat_sign_in_state::{KeyFile, SignInStore, SweepRules};
+use ziggurat_sign_in_state::{KeyFile, SignInEvents, SignInStore, SweepRules};
 use ziggurat_tokens::WallClock;
 
 use crate::configuration::{COMMAND_LINE, Configuration, SignInSettings};
@@ -38,6 +38,7 @@ impl Grants<'_> {
         configuration: &Configuration,
         store: &Store,
         tokens: &Tokens,
+        events: &SignInEvents,
         tasks: &mut JoinSet<()>,
     ) -> anyhow::Result<Detour> {
         let section = &self.settings.section;
@@ -59,7 +60,9 @@ impl Grants<'_> {
         let now = seconds(clock);
         let service =
             PlatformSignIn::with_time(settings, people, self.store.clone(), keys.clone(), now);
-        let mut service = service.context("invalid configuration: sign_in")?;
+        let service = service.context("invalid configuration: sign_in")?;
+        let events = events.clone();
+        let mut service = service.with_events(move |event, request| events.take(event, request));
         if let Some(fetch) = section.fetch().context("sign_in.registration.ca_file")? {
             service = service.with_fetch(fetch);
         }
@@ -74,13 +77,19 @@ impl Grants<'_> {
     }
 
     /// Starts the tasks that keep grants up to date.
-    pub(crate) async fn follow(self, clock: &WallClock, tasks: &mut JoinSet<()>) {
+    pub(crate) async fn follow(
+        self,
+        clock: &WallClock,
+        events: SignInEvents,
+        tasks: &mut JoinSet<()>,
+    ) {
         let (lifetime, now) = (self.lifetime(), seconds(clock.clone()));
         if let Err(error) = self.store.read_ended(lifetime, now()).await {
             let error: &dyn std::error::Error = &error;
             warn!(error, "sign-ins that have ended cannot be read yet");
         }
         tasks.spawn(self.store.clone().follow(lifetime, now.clone()));
+        tasks.spawn(events.count_grants(self.store.clone(), now.clone()));
         let idle = self.settings.section.idle();
         tasks.spawn(self.store.clone().sweep(SweepRules { idle }, now));
     }

@@ -2,7 +2,6 @@
 
 mod accounts;
 mod console;
-mod events;
 mod people;
 mod tokens;
 
@@ -17,9 +16,9 @@ use ziggurat_http::Detour;
 use ziggurat_layers::clock::{Calendar as _, System};
 use ziggurat_mcp_auth::{Resource, Seconds, SignIn};
 use ziggurat_runtime::watch::Folders;
-use ziggurat_sign_in_state::{KeyFile, SignInSection, SignInStore, SweepRules};
+use ziggurat_sign_in_state::{KeyFile, SignInEvents, SignInSection, SignInStore, SweepRules};
 
-use self::{accounts::BesideAccounts, events::Events, people::UserFilePeople};
+use self::{accounts::BesideAccounts, people::UserFilePeople};
 use crate::observation::Observation;
 
 pub(crate) use self::{
@@ -90,10 +89,9 @@ pub(crate) async fn start(
         let asking = service.clone();
         tasks.spawn(async move { asking.fetch_providers().await });
     }
-    let events = Events {
-        audit: parts.observation.calls.audit.clone(),
-        metrics: parts.observation.calls.metrics.clone(),
-    };
+    let calls = &parts.observation.calls;
+    let events = SignInEvents::new(calls.audit.clone(), calls.metrics.clone());
+    tasks.spawn(events.clone().count_grants(store.clone(), now));
     let service = service.with_events(move |event, request| events.take(event, request));
     let (beside, gone) = BesideAccounts::new(section, &service, store.ended());
     accounts.add_browser_sign_in(beside);

@@ -32,6 +32,8 @@ pub struct Event<'a> {
     pub address: Option<IpAddr>,
     /// The reason.
     pub reason: Option<&'static str>,
+    /// The grant type of issued tokens, such as `device_code`.
+    pub grant_type: Option<&'static str>,
 }
 
 /// Kinds of events.
@@ -130,6 +132,7 @@ impl<'a> Event<'a> {
             scope: None,
             address: None,
             reason: None,
+            grant_type: None,
         }
     }
 
@@ -155,6 +158,13 @@ impl<'a> Event<'a> {
             grant: Some(grant.id),
             resource: Some(&grant.resource),
             scope: Some(&grant.scope),
+            ..self
+        }
+    }
+
+    pub(crate) fn with_grant_type(self, grant_type: &'static str) -> Self {
+        Self {
+            grant_type: Some(grant_type),
             ..self
         }
     }

@@ -164,7 +164,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let (grant, person) = used.ok_or_else(bad)?;
         self.same_resource(form, &grant)?;
         let scope = grant.scope.clone();
-        self.record(read, Event::new(EventKind::TokenIssued).with_grant(&grant));
+        let event = Event::new(EventKind::TokenIssued).with_grant(&grant);
+        self.record(read, event.with_grant_type("authorization_code"));
         self.tokens(&grant, &person, &scope, read)
     }
 

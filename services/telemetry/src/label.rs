@@ -110,6 +110,8 @@ pub(crate) static STAGE: Label = fixed("stage", &["embed", "vector", "keyword", 
 
 pub(crate) static ACCOUNT_KIND: Label = fixed("kind", &["tenant", "user", "client", "invite"]);
 
+pub(crate) static GRANT_KIND: Label = fixed("kind", &["code", "device", "assertion", "console"]);
+
 pub(crate) static PROGRAM: Label = Label {
     name: "program",
     values: Values::Build,

@@ -72,7 +72,7 @@ pub use self::{
     page::MetricsService,
     process::resident_bytes,
     reference::reference,
-    sources::{AccountCount, AuditCounts, IdleCount, SyncCount},
+    sources::{AccountCount, AuditCounts, GrantCount, IdleCount, SyncCount},
     table::Program,
     thread_number::thread_number,
     verdict::Verdict,

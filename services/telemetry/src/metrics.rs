@@ -9,7 +9,7 @@ use crate::{
     known::{Known, Names},
     label,
     recorded::RecordedParts,
-    sources::{AccountCount, AuditCounts, IdleCount, Sources, SyncCount},
+    sources::{AccountCount, AuditCounts, GrantCount, IdleCount, Sources, SyncCount},
     table::Program,
 };
 
@@ -249,6 +249,13 @@ impl Metrics {
     pub fn read_dropped_spans(&self, read: impl Fn() -> u64 + Send + Sync + 'static) {
         if let Some(shared) = &self.0 {
             shared.sources.dropped_spans.get_or_init(|| Box::new(read));
+        }
+    }
+
+    /// Sets the function that counts the grants of people.
+    pub fn read_grants(&self, read: impl Fn() -> Vec<GrantCount> + Send + Sync + 'static) {
+        if let Some(shared) = &self.0 {
+            shared.sources.grants.get_or_init(|| Box::new(read));
         }
     }
 

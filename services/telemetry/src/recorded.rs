@@ -130,6 +130,7 @@ impl Recorded {
             | Id::SyncOldest
             | Id::SyncFailed
             | Id::Accounts
+            | Id::Grants
             | Id::BuildInfo
             | Id::ProcessCpu
             | Id::ProcessResidentMemory

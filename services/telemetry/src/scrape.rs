@@ -88,6 +88,7 @@ impl Scrape {
         let single = match metric.id {
             Id::PoolConnections => return self.connections(names, &mut labelled),
             Id::Accounts => return self.accounts(names, &mut labelled),
+            Id::Grants => return self.grants(names, &mut labelled),
             Id::SyncBacklog => return self.sync(names, |count| count.backlog, &mut labelled),
             Id::SyncOldest => return self.sync(names, |count| count.oldest, &mut labelled),
             Id::SyncFailed => return self.sync(names, |count| count.failed, &mut labelled),
@@ -145,6 +146,16 @@ impl Scrape {
         let kind = |name| names.id(&label::ACCOUNT_KIND, name);
         sums(
             counts.map(|counted| ([kind(counted.kind)], counted.count)),
+            each,
+        );
+    }
+
+    fn grants(&self, names: &Names, each: &mut dyn FnMut(&[usize], Sample)) {
+        let grants = self.state.sources.grants.get().map(|read| read());
+        let counts = grants.iter().flatten();
+        let kind = |name: &str| names.id(&label::GRANT_KIND, name);
+        sums(
+            counts.map(|counted| ([kind(&counted.kind)], counted.count)),
             each,
         );
     }

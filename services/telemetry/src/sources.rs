@@ -34,6 +34,15 @@ pub struct AccountCount {
     pub count: u64,
 }
 
+/// Grants of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantCount {
+    /// `code`, `device`, `assertion` or `console`.
+    pub kind: String,
+    /// The number of grants of this kind that have not ended.
+    pub count: u64,
+}
+
 /// The queues of a pipeline with tables that are kept in step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncCount {
@@ -55,6 +64,7 @@ pub(crate) struct Sources {
     pub(crate) audit: Source<AuditCounts>,
     pub(crate) dropped_spans: Source<u64>,
     pub(crate) accounts: Source<Vec<AccountCount>>,
+    pub(crate) grants: Source<Vec<GrantCount>>,
     pub(crate) sync: Source<Vec<SyncCount>>,
 }
 

@@ -65,6 +65,7 @@ pub(crate) enum Id {
     SyncFailed,
     TokensIssued,
     SignIns,
+    Grants,
     Accounts,
     BuildInfo,
     ProcessCpu,
@@ -79,7 +80,7 @@ const RAG: &[Program] = &[Program::Rag];
 const PLATFORM: &[Program] = &[Program::Platform];
 
 /// All metrics, in the order of the page.
-pub(crate) static TABLE: [Metric; 31] = [
+pub(crate) static TABLE: [Metric; 32] = [
     Metric {
         id: Id::Calls,
         name: "ziggurat_calls_total",
@@ -195,7 +196,7 @@ pub(crate) static TABLE: [Metric; 31] = [
         name: "ziggurat_audit_records_total",
         kind: Kind::Counter,
         labels: &[],
-        programs: CALLED,
+        programs: ALL,
         help: "Records that were written to the audit trail.",
     },
     Metric {
@@ -203,7 +204,7 @@ pub(crate) static TABLE: [Metric; 31] = [
         name: "ziggurat_audit_missed_total",
         kind: Kind::Counter,
         labels: &[],
-        programs: CALLED,
+        programs: ALL,
         help: "Records that the audit trail misses because its queue was full.",
     },
     Metric {
@@ -211,7 +212,7 @@ pub(crate) static TABLE: [Metric; 31] = [
         name: "ziggurat_audit_failures_total",
         kind: Kind::Counter,
         labels: &[],
-        programs: CALLED,
+        programs: ALL,
         help: "Writes to the audit trail that failed.",
     },
     Metric {
@@ -293,6 +294,14 @@ pub(crate) static TABLE: [Metric; 31] = [
         labels: &[&label::SIGN_IN_WAY, &label::SIGN_IN_RESULT],
         programs: ISSUERS,
         help: "Sign-ins of people with a browser by their result.",
+    },
+    Metric {
+        id: Id::Grants,
+        name: "ziggurat_grants",
+        kind: Kind::Gauge,
+        labels: &[&label::GRANT_KIND],
+        programs: ISSUERS,
+        help: "Grants of people that have not ended by kind; 100,000 are counted.",
     },
     Metric {
         id: Id::Accounts,

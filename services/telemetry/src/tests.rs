@@ -11,8 +11,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use self::exposition::Page;
 use crate::{
-    AccountCount, AuditCounts, EndedCall, IdleCount, Known, Metrics, Program, Set, SyncCount,
-    accept::Format,
+    AccountCount, AuditCounts, EndedCall, GrantCount, IdleCount, Known, Metrics, Program, Set,
+    SyncCount, accept::Format,
 };
 
 const FORMATS: [Format; 2] = [Format::Text, Format::OpenMetrics];
@@ -84,6 +84,10 @@ fn record_everything(metrics: &Metrics) {
     metrics.read_accounts(|| {
         let kind = "tenant";
         vec![AccountCount { kind, count: 15 }]
+    });
+    metrics.read_grants(|| {
+        let kind = "device".to_owned();
+        vec![GrantCount { kind, count: 19 }]
     });
     metrics.read_sync(|| {
         vec![SyncCount {

@@ -31,14 +31,14 @@ const MAX_LIFETIME: Duration = Duration::from_hours(30 * 24);
 pub(super) fn configuration(file: &Section<'_>) -> Configuration {
     let limits = file.section("limits");
     let server = server(&file.section("server"));
+    let data_folder = {
+        let key = file.key("data_dir").flag("data-dir");
+        Places::of(file.sources(), key.path(), "platform").data_folder(&key, STORE)
+    };
     Configuration {
         log: file.log(),
         sign_in: SignInSettings::read(&file.section("sign_in"), &server),
         server,
-        data_folder: {
-            let key = file.key("data_dir").flag("data-dir");
-            Places::of(file.sources(), key.path(), "platform").data_folder(&key, STORE)
-        },
         state: {
             let section = file.section("state");
             StateSettings::read(&section, state_url(&section))
@@ -57,7 +57,12 @@ pub(super) fn configuration(file: &Section<'_>) -> Configuration {
             kept
         },
         tests: tests(file),
+        audit: ziggurat_audit::Settings::read(file).map(|trail| ziggurat_audit::Settings {
+            state_folder: Some(data_folder.clone()),
+            ..trail
+        }),
         telemetry: TelemetrySettings::read(file),
+        data_folder,
     }
 }
 

@@ -1,6 +1,7 @@
 //! People sign in with their browsers, as users and members of tenants.
 
 mod administration;
+mod events;
 mod providers;
 
 use serde_json::{Value, json};

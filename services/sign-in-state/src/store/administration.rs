@@ -2,6 +2,7 @@
 
 use ziggurat_mcp_auth::{Grant, GrantId, ManualClient, Origin, Seconds};
 use ziggurat_state::{Row, StoreError};
+use ziggurat_telemetry::GrantCount;
 
 use crate::store::{
     SignInStore,
@@ -50,6 +51,29 @@ impl SignInStore {
             )
             .await?;
         rows.iter().map(grant).collect()
+    }
+
+    /// Counts the grants that have not ended, by kind: 100,000 at most.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    pub async fn count_grants(&self, now: Seconds) -> Result<Vec<GrantCount>, StoreError> {
+        let rows = self
+            .tables
+            .rows(
+                "SELECT kind, count(*) FROM (SELECT kind FROM oauth_grants \
+                 WHERE ended_at IS NULL AND ends_at > $1 LIMIT 100000) AS some GROUP BY kind",
+                [moment(now)],
+            )
+            .await?;
+        let counted = |row: &Row| {
+            let count: i64 = row.get(1)?;
+            Ok(GrantCount {
+                kind: row.get(0)?,
+                count: count.try_into().unwrap_or_default(),
+            })
+        };
+        rows.iter().map(counted).collect()
     }
 
     /// Lists the clients, by their names.

@@ -42,6 +42,9 @@ async fn a_whole_sign_in_is_recorded_without_secrets() {
             assert!(!event.contains(secret), "{name}: {event}");
         }
     }
+    let (_, issued) = &seen[4];
+    let grant_type = "grant_type: Some(\"authorization_code\")";
+    assert!(issued.contains(grant_type), "{issued}");
     let (_, last) = seen.last().expect("an event");
     assert!(last.contains("person: Some(\"7\")"), "{last}");
     assert!(last.contains("reason: Some(\"revoked\")"), "{last}");

@@ -97,7 +97,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             self.end(read, &grant, Why::Person).await?;
             return bad();
         };
-        self.record(read, Event::new(EventKind::TokenIssued).with_grant(&grant));
+        let event = Event::new(EventKind::TokenIssued).with_grant(&grant);
+        self.record(read, event.with_grant_type("device_code"));
         let scope = grant.scope.clone();
         self.tokens(&grant, &person, &scope, read)
     }

@@ -160,7 +160,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
         let kept = self.store.assert_grant(grant, used).await?;
         let grant = kept.ok_or(Refused::Check("jti"))?;
         for kind in [EventKind::AssertionOk, EventKind::TokenIssued] {
-            self.record(read, Event::new(kind).with_grant(&grant));
+            let event = Event::new(kind).with_grant(&grant);
+            self.record(read, event.with_grant_type("jwt-bearer"));
         }
         Ok(grant)
     }

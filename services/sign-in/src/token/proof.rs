@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     answer::OAuthError,
     clients::{Client, assertion},
+    events::{Event, EventKind},
     form::{Form, decoded},
     keys::Keys,
     people::People,
@@ -81,6 +82,8 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
             self.limits.count_wrong_proof(read.address, id);
             return Err(refused());
         };
+        let event = Event::new(EventKind::TokenIssued).with_client(id);
+        self.record(read, event.with_grant_type("client_credentials"));
         let mut answer = json!({
             "access_token": token.token,
             "token_type": "Bearer",

@@ -66,6 +66,7 @@ ziggurat_limits_reached_total{limit="calls"} 1
 ziggurat_trace_spans_dropped_total 14
 ziggurat_sign_ins_total{way="password",result="ok"} 1
 ziggurat_tokens_issued_total{grant_type="client_credentials",result="refused"} 1
+ziggurat_grants{kind="device"} 19
 ziggurat_accounts{kind="tenant"} 15"#;
 
 #[test]

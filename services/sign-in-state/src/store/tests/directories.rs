@@ -1,3 +1,5 @@
+use ziggurat_telemetry::GrantCount;
+
 use super::*;
 
 fn origin(subject: &str) -> Origin {
@@ -243,6 +245,12 @@ async fn an_administrator_links(store: SignInStore) {
     store.link_person(&ann, "1", NOW).await.expect("written");
     assert_eq!(store.link(&ann).await, Ok(Some(confirmed)), "as before");
     assert_eq!(store.list_grants(NOW).await.expect("read").len(), 2);
+    let counted = store.count_grants(NOW).await.expect("read");
+    let codes = GrantCount {
+        kind: "code".to_owned(),
+        count: 2,
+    };
+    assert_eq!(counted, [codes]);
 
     store.link_person(&ann, "2", NOW).await.expect("written");
     let linked = store.link(&ann).await.expect("read").expect("linked");
@@ -250,6 +258,8 @@ async fn an_administrator_links(store: SignInStore) {
     assert_eq!((linked.refresh, &*linked.claims), (None, "{}"));
     let left = store.list_grants(NOW).await.expect("read");
     assert_eq!(left.len(), 1, "the grant of the first person has ended");
+    let counted = store.count_grants(NOW).await.expect("read");
+    assert_eq!((counted.len(), counted[0].count), (1, 1));
     assert_eq!(
         (left[0].id, store.ended().contains([1; 16])),
         ([2; 16], true)
