@@ -217,13 +217,16 @@ impl People for Members {
         if let Some(person) = newcomer.person {
             return Ok(Some(person.to_owned()));
         }
-        let tenant = newcomer.tenant.and_then(|id| id.parse().ok());
-        let (Provision::Mapped, Some(tenant), Some(email)) =
-            (newcomer.provision, tenant, newcomer.email)
-        else {
+        let Some(email) = newcomer.email else {
             return Ok(None);
         };
-        let added = told(self.store.add_newcomer(tenant, email).await)?;
+        let tenant = newcomer.tenant.and_then(|id| id.parse().ok());
+        let added = match (newcomer.provision, tenant) {
+            (Provision::Mapped, Some(tenant)) => self.store.add_newcomer(tenant, email).await,
+            (Provision::Invited, _) => self.store.add_invited(email).await,
+            _ => Ok(None),
+        };
+        let added = told(added)?;
         Ok(added.map(|user| user.to_string()))
     }
 

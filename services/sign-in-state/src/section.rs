@@ -8,7 +8,7 @@ use std::{error::Error, path::PathBuf, time::Duration};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use ziggurat_mcp_auth::{
-    ManualClient, NamedScope, Page, Registration, Resource, SecondFactor, Settings,
+    ManualClient, NamedScope, Page, Provision, Registration, Resource, SecondFactor, Settings,
 };
 use ziggurat_runtime::{
     config::{Section, Value},
@@ -40,8 +40,8 @@ pub struct SignInSection {
 // === impl SignInSection ===
 
 impl SignInSection {
-    /// Reads the section; returns `None` if the sign-in is off. `enabled` is the key that switches it
-    /// on, with the flag of the program.
+    /// Reads the section of a program without invitations; returns `None` if the sign-in is off.
+    /// `enabled` is the key that switches it on, with the flag of the program.
     ///
     /// ```
     /// use ziggurat_runtime::{ConfigSources, config::Input, flags::Flags};
@@ -61,10 +61,15 @@ impl SignInSection {
     /// ```
     #[must_use]
     pub fn read(file: &Section<'_>, enabled: &Value<'_>) -> Option<Self> {
-        Self::read_with(file, enabled, Settings::default())
+        let section = Self::read_with(file, enabled, Settings::default())?;
+        let mut upstreams = section.settings.upstreams.iter();
+        if upstreams.any(|it| it.provision == Provision::Invited) {
+            file.problem("there are no invitations here: provision must be none or mapped");
+        }
+        Some(section)
     }
 
-    /// Reads the section of a program with other usual settings.
+    /// Reads the section of a program with invitations, and with other usual settings.
     #[must_use]
     pub fn read_with(file: &Section<'_>, enabled: &Value<'_>, usual: Settings) -> Option<Self> {
         let is_enabled = enabled.boolean().unwrap_or(false);

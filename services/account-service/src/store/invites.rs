@@ -272,6 +272,38 @@ impl Store {
         Ok(member)
     }
 
+    /// Creates a user who comes from another provider as a member of the tenants that have invited the
+    /// verified address, and returns the id. The invitations are used up. `None` if there are no
+    /// invitations, or a user has this address: an address links no accounts.
+    pub(crate) async fn add_invited(&self, email: &str) -> Result<Option<Id>, AccountError> {
+        // Another text is no address of an invitation.
+        let Ok(email) = rules::email(email) else {
+            return Ok(None);
+        };
+        let now = self.now();
+        let mut session = self.tables.write().await?;
+        let invites = session
+            .rows(
+                "DELETE FROM platform_invites WHERE email = $1 AND expires_at > $2 \
+                 AND NOT EXISTS (SELECT 1 FROM platform_users WHERE email = $1) \
+                 RETURNING tenant_id",
+                [(&email).into(), now.into()],
+            )
+            .await?;
+        let person = Owner {
+            email,
+            ..Owner::default()
+        };
+        let mut added = None;
+        for invite in &invites {
+            let tenant = invite.id(0)?;
+            let member = members::join(&mut session, tenant, &person, false, now).await?;
+            added = Some(member.user_id);
+        }
+        session.commit().await?;
+        Ok(added)
+    }
+
     /// Returns whether a person can be invited. Deletes expired invitations.
     async fn check_new(
         &self,

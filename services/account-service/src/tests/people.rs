@@ -300,3 +300,59 @@ async fn a_user_who_gives_the_present_password_gets_a_new_one() {
         assert_eq!(other, Err(LoginError::Wrong.into()));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invited_person_of_a_provider_becomes_a_member_once() {
+    for setup in TestService::all().await {
+        let invite = async |email: &str| {
+            let draft = InviteDraft {
+                email: email.to_owned(),
+                hours: Some(1),
+                ..InviteDraft::default()
+            };
+            let made = setup.store.create_invite(setup.tenant, draft).await;
+            made.expect("invited");
+        };
+        let add = async |email| setup.store.add_invited(email).await.expect("asked");
+        assert_eq!(add("zoe@example.com").await, None, "not invited");
+        assert_eq!(add("zoe").await, None, "no address");
+        invite("Zoe@example.com").await;
+        invite("bob@example.com").await;
+        let (first, second) = tokio::join!(add("zoe@Example.com"), add("zoe@example.com"));
+        let added = first.xor(second).expect("one of both").to_string();
+        let zoe = members(&setup).find(&added).await.expect("asked");
+        let zoe = zoe.expect("found");
+        assert_eq!(zoe.name, "zoe@example.com");
+        assert_eq!(zoe.tenants[0].id, setup.tenant.to_string());
+        let left = setup.store.invites(setup.tenant).await.expect("listed");
+        assert_eq!(left.len(), 1, "the invitation is used up");
+        setup.clock.advance(Duration::from_hours(1));
+        assert_eq!(add("bob@example.com").await, None, "too late");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_links_no_account_to_a_person_of_a_provider() {
+    for setup in TestService::all().await {
+        let owner = Owner {
+            email: "eve@evil.example".to_owned(),
+            ..Owner::default()
+        };
+        let draft = TenantDraft {
+            name: "Evil".to_owned(),
+            ..TenantDraft::default()
+        };
+        let made = setup.store.create_tenant(draft, &owner).await;
+        let (evil, _) = made.expect("created");
+        let draft = InviteDraft {
+            email: "ann@example.com".to_owned(),
+            ..InviteDraft::default()
+        };
+        let made = setup.store.create_invite(evil.id, draft).await;
+        made.expect("invited");
+        let linked = setup.store.add_invited("ann@example.com").await;
+        assert_eq!(linked.expect("asked"), None, "ann has an account");
+        let left = setup.store.invites(evil.id).await.expect("listed");
+        assert_eq!(left.len(), 1, "the invitation holds");
+    }
+}

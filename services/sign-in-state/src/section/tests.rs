@@ -43,7 +43,7 @@ fn read(folder: &Path, text: &str) -> Result<SignInSection, String> {
     let (sources, flags) = (ConfigSources::default(), Flags::default());
     let loaded = Input::new(&sources, &flags).load(Some(&path), |file| {
         let section = file.section("oauth");
-        SignInSection::read(&section, &section.key("enabled"))
+        SignInSection::read_with(&section, &section.key("enabled"), Settings::default())
     });
     let loaded = loaded.map_err(|error| error.to_string())?;
     loaded.value.ok_or_else(|| "off".to_owned())
@@ -137,5 +137,30 @@ fn what_cannot_be_used_is_named() {
     let problem = read(folder.path(), text).expect_err("no way in");
     let expected = "oauth: nobody could sign in: password_login is off, upstreams and \
                     identity_assertion are empty";
+    assert!(problem.contains(expected), "{problem}");
+}
+
+#[test]
+fn a_program_without_invitations_has_no_invited_people() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("server.yaml");
+    let read = |provision: &str| {
+        let upstream = format!(
+            "{{name: corp, issuer: 'https://login.example', client_id: c, provision: {provision}}}"
+        );
+        let text = format!("oauth: {{enabled: true, upstreams: [{upstream}]}}");
+        std::fs::write(&path, text).expect("written");
+        let (sources, flags) = (ConfigSources::default(), Flags::default());
+        let loaded = Input::new(&sources, &flags).load(Some(&path), |file| {
+            let section = file.section("oauth");
+            SignInSection::read(&section, &section.key("enabled"))
+        });
+        loaded.map(drop).map_err(|error| error.to_string())
+    };
+    for provision in ["none", "mapped"] {
+        assert_eq!(read(provision), Ok(()), "{provision}");
+    }
+    let problem = read("invited").expect_err("no invitations");
+    let expected = "oauth: there are no invitations here: provision must be none or mapped";
     assert!(problem.contains(expected), "{problem}");
 }

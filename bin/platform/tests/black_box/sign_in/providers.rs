@@ -132,3 +132,40 @@ fn an_account_at_a_provider_goes_over_to_another_person_and_its_grants_end() {
     let of_bob = tokens(&provider, &client, &app, &subject);
     assert_eq!(claims(&of_bob.access)["sub"], bob);
 }
+
+#[test]
+fn an_invited_person_of_a_provider_becomes_a_member_by_a_verified_address() {
+    let provider = FakeProvider::start();
+    let home = home(&provider, "invited");
+    let (_program, client) = home.serve();
+    add_person(&home, &client, "ann@shop.example");
+    for email in ["bob@shop.example", "eve@shop.example"] {
+        home.done(&["invite", "create", "-email", email]);
+    }
+    let app = OAuthClient::register(&client);
+    let person = |subject: &str, email: &str, is_verified: bool| json!({"sub": subject, "email": email, "email_verified": is_verified});
+    for stranger in [
+        person("1", "zoe@shop.example", true),
+        person("2", "bob@shop.example", false),
+        // An address links no accounts.
+        person("3", "ann@shop.example", true),
+    ] {
+        assert_no_access(&arrive(&provider, &client, &app, &stranger).1);
+    }
+    let bob = person("4", "Bob@shop.example", true);
+    let of_bob = tokens(&provider, &client, &app, &bob);
+    let listed = home.done(&["membership", "list"]);
+    let mut members = listed.as_array().expect("a list").iter();
+    let member = members.find(|member| member["user_email"] == "bob@shop.example");
+    let id = &member.expect("a member")["user_id"];
+    assert_eq!(&claims(&of_bob.access)["sub"], id);
+    let invites = home.done(&["invite", "list"]);
+    assert_eq!(invites.as_array().map(Vec::len), Some(1), "{invites}");
+    // The account at the provider is the person from now on, whatever its address is.
+    let renamed = person("4", "robert@shop.example", true);
+    let again = tokens(&provider, &client, &app, &renamed);
+    assert_eq!(&claims(&again.access)["sub"], id);
+    // Another account with the same address is another person.
+    let other = person("5", "bob@shop.example", true);
+    assert_no_access(&arrive(&provider, &client, &app, &other).1);
+}
