@@ -60,16 +60,29 @@ installed() (
   printf '%s\n' "$folder"
 )
 
-# Prints the path of Chromium, which root on Debian installs if there is none.
-find_chromium() {
-  command -v chromium || command -v chromium-browser || command -v google-chrome && return
+# Installs a package of Debian or Ubuntu, if root runs this there.
+install_debian() {
   if [[ $EUID != 0 ]] || ! command -v apt-get >/dev/null; then
-    say 'there is no Chromium (Debian and Ubuntu: apt-get install chromium)'
+    say "$1 is missing (Debian and Ubuntu: apt-get install $1)"
     return 1
   fi
   apt-get update -qq >&2
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >&2
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >&2
+}
+
+# Prints the path of Chromium, which root on Debian installs if there is none.
+find_chromium() {
+  command -v chromium || command -v chromium-browser || command -v google-chrome && return
+  install_debian chromium
   command -v chromium
+}
+
+# Prints the path of the library that moves the clock of a program, which root on Debian installs.
+find_faketime() {
+  local name='/usr/lib/*/faketime/libfaketimeMT.so.1'
+  compgen -G "$name" && return
+  install_debian libfaketime
+  compgen -G "$name"
 }
 
 # Builds the programs, or what is named, and sets `target` to the target folder. Debug builds are of the

@@ -11,16 +11,28 @@ from urllib.parse import urlencode, urljoin
 
 from processes import PATIENCE, listening
 
-PERSON = {"name": "ann", "password": "correct horse battery"}
+PERSON = {"name": "ann@shop.example", "password": "correct horse battery"}
 
 
 @contextmanager
-def sign_in_server(program, place, folder, oauth=None):
+def sign_in_server(program, place, folder, oauth=None, more=None):
     """Starts the program with one writable database, and a person with an account.
 
-    Returns its public address.
+    Takes settings of the sign-in and more of an environment. Returns the public address.
     """
     folder.mkdir(exist_ok=True)
+    auth = {"user_file": str(folder / "users.yaml"), "oauth": {"enabled": True, **(oauth or {})}}
+    command = [program, "-config", configured(place, folder, auth, "127.0.0.1:0")]
+    environment = {"HOME": str(folder), **(more or {})}
+    user = ["-username", PERSON["name"], "-password", PERSON["password"], "-user-note", ""]
+    added = [*command, "-add-user", *user]
+    subprocess.run(added, env=environment, check=True, capture_output=True, timeout=PATIENCE)
+    with listening(command, environment, folder / "tools.log") as (address, _):
+        yield address.replace("127.0.0.1", "localhost")
+
+
+def configured(place, folder, auth, address):
+    """Writes the configuration of a tool server with one writable database; returns the file."""
     shop = {
         "name": "shop",
         "host": place["PGHOST"],
@@ -30,19 +42,12 @@ def sign_in_server(program, place, folder, oauth=None):
         "database": place["PGDATABASE"],
         "allow_writes": True,
     }
-    auth = {"user_file": str(folder / "users.yaml"), "oauth": {"enabled": True, **(oauth or {})}}
-    http = {"enabled": True, "address": "127.0.0.1:0", "auth": auth}
+    http = {"enabled": True, "address": address, "auth": auth}
     file = folder / "tools.yaml"
     # JSON is YAML.
     file.write_text(json.dumps({"databases": [shop], "http": http, "data_dir": str(folder)}))
     file.chmod(0o600)
-    environment = {"HOME": str(folder)}
-    command = [program, "-config", file]
-    user = ["-username", PERSON["name"], "-password", PERSON["password"], "-user-note", ""]
-    added = [*command, "-add-user", *user]
-    subprocess.run(added, env=environment, check=True, capture_output=True, timeout=PATIENCE)
-    with listening(command, environment, folder / "tools.log") as (address, _):
-        yield address.replace("127.0.0.1", "localhost")
+    return file
 
 
 class Answer:

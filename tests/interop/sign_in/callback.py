@@ -3,6 +3,7 @@
 import asyncio
 import os
 import urllib.request
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 URL = os.environ["INTEROP_URL"]
@@ -13,6 +14,16 @@ QUERY = {"query": "SELECT name FROM ware WHERE id = 1"}
 # A change, for which the server sends a client that may only read back to the person.
 CHANGE = {"query": "UPDATE ware SET price = price RETURNING name"}
 PATIENCE = 60
+# The clock of the client and the server, and seconds after which a token has expired.
+CLOCK = Path(os.environ["FAKETIME_TIMESTAMP_FILE"])
+LIFETIME = 360
+
+
+def expire():
+    """Moves the clock behind the end of all access tokens so far."""
+    following = CLOCK.with_suffix(".next")
+    following.write_text(f"+{int(CLOCK.read_text()) + LIFETIME}")
+    following.rename(CLOCK)
 
 
 class Callback:

@@ -40,7 +40,8 @@ async function visit(address) {
     const client = (await page.locator("main strong").first().textContent()).trim();
     opened[client] = (opened[client] ?? 0) + 1;
     const asks = page.getByText("asks for this.");
-    await page.getByRole("heading", { name: "Allow access?" }).waitFor();
+    // The button is the last part of the page.
+    await page.getByRole("button", { name: "Allow" }).waitFor();
     if (await asks.isVisible()) await page.getByLabel("May change data").check();
     const answered = arrival(page, searchParams.get("redirect_uri"));
     await page.getByRole("button", { name: "Allow" }).click();

@@ -3,7 +3,7 @@
 import asyncio
 import warnings
 
-from callback import CHANGE, DOCUMENT, NAME, QUERY, URL
+from callback import CHANGE, DOCUMENT, NAME, QUERY, URL, expire
 from fastmcp import Client
 from fastmcp.client.auth import OAuth
 
@@ -11,25 +11,26 @@ from fastmcp.client.auth import OAuth
 warnings.simplefilter("ignore")
 
 
-async def call(provider, arguments):
-    async with Client(URL, auth=provider) as client:
-        result = await client.call_tool("query_database", arguments)
-        assert "kettle" in result.content[0].text, result
+async def call(client, arguments):
+    result = await client.call_tool("query_database", arguments)
+    assert "kettle" in result.content[0].text, result
 
 
 async def main():
     provider = OAuth(client_name=NAME, client_metadata_url=DOCUMENT, callback_timeout=60)
-    await call(provider, QUERY)
-    first = await provider.token_storage_adapter.get_tokens()
-    # The time at which it takes the token for expired.
-    provider.context.token_expiry_time = 1
-    await call(provider, QUERY)
-    second = await provider.token_storage_adapter.get_tokens()
-    assert second.access_token != first.access_token
-    assert second.refresh_token != first.refresh_token
-    await call(provider, CHANGE)
-    third = await provider.token_storage_adapter.get_tokens()
-    assert "mcp:write" in third.scope, third.scope
+    async with Client(URL, auth=provider) as client:
+        await call(client, QUERY)
+        tokens = provider.token_storage_adapter.get_tokens
+        for _ in range(3):
+            before = await tokens()
+            expire()
+            await call(client, QUERY)
+            after = await tokens()
+            assert after.access_token != before.access_token
+            assert after.refresh_token != before.refresh_token
+        await call(client, CHANGE)
+        after = await tokens()
+        assert "mcp:write" in after.scope, after.scope
 
 
 asyncio.run(main())

@@ -1,4 +1,4 @@
-"""The command line of the MCP Inspector: once with a browser, then with a dead token."""
+"""The command line of the MCP Inspector: once with a browser, then with what it keeps."""
 
 import json
 import os
@@ -6,6 +6,8 @@ import socket
 import subprocess
 import tempfile
 from pathlib import Path
+
+from callback import expire
 
 MODULES = Path(os.environ["INTEROP_MODULES"])
 INSPECTOR = MODULES / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
@@ -19,6 +21,7 @@ def call(folder, port):
     if document := os.environ.get("INTEROP_DOCUMENT"):
         words += ["--client-metadata-url", document]
     environment = os.environ | {
+        "LD_PRELOAD": os.environ["INTEROP_FAKETIME"],
         "HOME": str(folder),
         "MCP_AUTO_OPEN_ENABLED": "true",
         "MCP_INSPECTOR_SECRET_STORE": "file",
@@ -34,23 +37,25 @@ def call(folder, port):
     assert done.returncode == 0 and "kettle" in done.stdout, f"{done.stdout}\n{done.stderr}"
 
 
+def tokens(folder):
+    kept = json.loads((folder / ".mcp-inspector/secrets.json").read_text())
+    [secret] = kept["secrets"].values()
+    return json.loads(secret)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name, socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
         free.close()
         folder = Path(name)
         call(folder, port)
-        file = folder / ".mcp-inspector/secrets.json"
-        kept = json.loads(file.read_text())
-        [(name, before)] = kept["secrets"].items()
-        before = json.loads(before)
-        # A token that the server refuses.
-        dead = before | {"access_token": "e" + before["access_token"]}
-        file.write_text(json.dumps(kept | {"secrets": {name: json.dumps(dead)}}))
-        call(folder, port)
-        after = json.loads(json.loads(file.read_text())["secrets"][name])
-        assert after["access_token"] not in [before["access_token"], dead["access_token"]], after
-        assert after["refresh_token"] != before["refresh_token"], after
+        for _ in range(3):
+            before = tokens(folder)
+            expire()
+            call(folder, port)
+            after = tokens(folder)
+            assert after["access_token"] != before["access_token"], after
+            assert after["refresh_token"] != before["refresh_token"], after
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""mcp-remote, for hosts that cannot sign in: once with a browser, then with a dead token."""
+"""mcp-remote, for hosts that cannot sign in."""
 
 import asyncio
 import json
@@ -6,38 +6,41 @@ import os
 import tempfile
 from pathlib import Path
 
-from callback import DOCUMENT, NAME, QUERY, URL
+from callback import DOCUMENT, NAME, QUERY, URL, expire
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 
-async def call(folder):
+async def call(session):
+    result = await session.call_tool("query_database", QUERY)
+    assert "kettle" in result.content[0].text, result
+
+
+def tokens(folder):
+    [file] = folder.glob("*/*_tokens.json")
+    return json.loads(file.read_text())
+
+
+async def converse(folder):
     words = [os.environ["INTEROP_REMOTE"], URL, "--transport", "http-only", "--allow-http"]
     if DOCUMENT:
         words += ["--client-metadata-url", DOCUMENT]
     else:
         words += ["--static-oauth-client-metadata", json.dumps({"client_name": NAME})]
-    environment = os.environ | {"MCP_REMOTE_CONFIG_DIR": str(folder)}
+    environment = os.environ | {"LD_PRELOAD": os.environ["INTEROP_FAKETIME"]}
+    environment["MCP_REMOTE_CONFIG_DIR"] = str(folder)
     parameters = StdioServerParameters(command="node", args=words, env=environment)
     async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
-        result = await session.call_tool("query_database", QUERY)
-        assert "kettle" in result.content[0].text, result
+        await call(session)
+        for _ in range(3):
+            before = tokens(folder)
+            expire()
+            await call(session)
+            after = tokens(folder)
+            assert after["access_token"] != before["access_token"]
+            assert after["refresh_token"] != before["refresh_token"]
 
 
-async def main():
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        await call(folder)
-        [file] = folder.glob("*/*_tokens.json")
-        before = json.loads(file.read_text())
-        # A token that the server refuses, with a time in the past.
-        dead = {"access_token": "e" + before["access_token"], "expires_at": 1, "expires_in": 1}
-        file.write_text(json.dumps(before | dead))
-        await call(folder)
-        after = json.loads(file.read_text())
-        assert after["access_token"] not in [before["access_token"], dead["access_token"]]
-        assert after["refresh_token"] != before["refresh_token"]
-
-
-asyncio.run(main())
+with tempfile.TemporaryDirectory() as name:
+    asyncio.run(converse(Path(name)))

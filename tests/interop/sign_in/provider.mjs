@@ -2,11 +2,21 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 
 const name = process.env.INTEROP_CLIENT;
 const change = { query: "UPDATE ware SET price = price RETURNING name" };
-const query = { query: "SELECT name FROM ware WHERE id = 1" };
+export const query = { query: "SELECT name FROM ware WHERE id = 1" };
+// Seconds after which a token has expired.
+const LIFETIME = 360;
+
+// Moves the clock of the client and the server behind the end of all access tokens so far.
+export function expire() {
+  const clock = process.env.FAKETIME_TIMESTAMP_FILE;
+  writeFileSync(`${clock}.next`, `+${Number(readFileSync(clock, "utf8")) + LIFETIME}`);
+  renameSync(`${clock}.next`, clock);
+}
 
 // Keeps everything in memory, and sends the browser away.
 class Provider {
@@ -80,13 +90,13 @@ export async function converse(Client, Transport, finish, asksAgain = false) {
   const transport = open();
   await client.connect(transport);
   await call(client, query);
-  // It refreshes after a refusal, and takes a token with one other letter for an expired one.
-  const before = provider.saved;
-  const [head, ...rest] = before.access_token;
-  provider.saved = { ...before, access_token: (head === "e" ? "f" : "e") + rest.join("") };
-  await call(client, query);
-  assert.notEqual(provider.saved.access_token, before.access_token);
-  assert.notEqual(provider.saved.refresh_token, before.refresh_token);
+  for (let expiry = 0; expiry < 3; expiry += 1) {
+    const before = provider.saved;
+    expire();
+    await call(client, query);
+    assert.notEqual(provider.saved.access_token, before.access_token);
+    assert.notEqual(provider.saved.refresh_token, before.refresh_token);
+  }
   assert.equal(provider.opened, 1);
   if (asksAgain) {
     await signIn(transport, () => call(client, change));
@@ -99,7 +109,7 @@ export async function converse(Client, Transport, finish, asksAgain = false) {
   server.closeAllConnections();
 }
 
-async function call(client, args) {
+export async function call(client, args) {
   const result = await client.callTool({ name: "query_database", arguments: args });
   assert(result.content[0].text.includes("kettle"), JSON.stringify(result));
 }

@@ -3,20 +3,30 @@
 import asyncio
 
 import httpx
-from callback import DOCUMENT, NAME, PATIENCE, QUERY, URL, Callback, Memory
+from callback import DOCUMENT, NAME, PATIENCE, QUERY, URL, Callback, Memory, expire
 from mcp import ClientSession
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
 
-async def call(provider):
+async def call(session):
+    result = await session.call_tool("query_database", QUERY)
+    assert "kettle" in result.content[0].text, result
+
+
+async def converse(provider, memory):
     async with httpx.AsyncClient(auth=provider, timeout=PATIENCE) as client:
         async with streamable_http_client(URL, http_client=client) as (read, write, _):
             async with ClientSession(read, write) as session:
                 await session.initialize()
-                result = await session.call_tool("query_database", QUERY)
-                assert "kettle" in result.content[0].text, result
+                await call(session)
+                for _ in range(3):
+                    before = memory.tokens
+                    expire()
+                    await call(session)
+                    assert memory.tokens.access_token != before.access_token
+                    assert memory.tokens.refresh_token != before.refresh_token
 
 
 async def main():
@@ -31,13 +41,7 @@ async def main():
         provider = OAuthClientProvider(
             URL, metadata, memory, callback.open, code, client_metadata_url=DOCUMENT
         )
-        await call(provider)
-        first = memory.tokens
-        # The time at which it takes the token for expired.
-        provider.context.token_expiry_time = 1
-        await call(provider)
-        assert memory.tokens.access_token != first.access_token
-        assert memory.tokens.refresh_token != first.refresh_token
+        await converse(provider, memory)
         assert callback.opened == 1, callback.opened
 
 

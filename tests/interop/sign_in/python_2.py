@@ -1,20 +1,41 @@
 """The Python SDK, version 2."""
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import httpx2
-from callback import CHANGE, DOCUMENT, NAME, PATIENCE, QUERY, URL, Callback, Memory
+from callback import CHANGE, DOCUMENT, NAME, PATIENCE, QUERY, URL, Callback, Memory, expire
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
 
-async def call(provider, arguments):
+@asynccontextmanager
+async def connected(provider):
     async with httpx2.AsyncClient(auth=provider, timeout=PATIENCE) as http:
         async with Client(streamable_http_client(URL, http_client=http)) as client:
-            result = await client.call_tool("query_database", arguments)
-            assert "kettle" in result.content[0].text, result
+            yield client
+
+
+async def call(client, arguments):
+    result = await client.call_tool("query_database", arguments)
+    assert "kettle" in result.content[0].text, result
+
+
+async def converse(provider, memory, callback):
+    async with connected(provider) as client:
+        await call(client, QUERY)
+        for _ in range(3):
+            before = memory.tokens
+            expire()
+            await call(client, QUERY)
+            assert memory.tokens.access_token != before.access_token
+            assert memory.tokens.refresh_token != before.refresh_token
+        assert callback.opened == 1, callback.opened
+        await call(client, CHANGE)
+        assert callback.opened == 2, callback.opened
+        assert "mcp:write" in memory.tokens.scope, memory.tokens.scope
 
 
 async def main():
@@ -28,17 +49,7 @@ async def main():
         provider = OAuthClientProvider(
             URL, metadata, memory, callback.open, code, client_metadata_url=DOCUMENT
         )
-        await call(provider, QUERY)
-        first = memory.tokens
-        # The time at which it takes the token for expired.
-        provider.context.token_expiry_time = 1
-        await call(provider, QUERY)
-        assert memory.tokens.access_token != first.access_token
-        assert memory.tokens.refresh_token != first.refresh_token
-        assert callback.opened == 1, callback.opened
-        await call(provider, CHANGE)
-        assert callback.opened == 2, callback.opened
-        assert "mcp:write" in memory.tokens.scope, memory.tokens.scope
+        await converse(provider, memory, callback)
 
 
 asyncio.run(main())

@@ -13,16 +13,16 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import replays
+from places import PROGRAM, PYTHON_1, alone, clock
 from processes import PATIENCE, database, running
-from sign_in_server import PERSON, sign_in_server
+from sign_in_server import PERSON
 
 HERE = Path(__file__).resolve().parent
 JAVASCRIPT = Path(os.environ["INTEROP_JAVASCRIPT"])
-PYTHON_1 = os.environ["INTEROP_PYTHON_1"]
-PROGRAM = os.environ["INTEROP_PROGRAM"]
+PYTHON_2 = os.environ["INTEROP_PYTHON_2"]
 CLIENTS = {
     "python_1": [PYTHON_1, HERE / "python_1.py"],
-    "python_2": [os.environ["INTEROP_PYTHON_2"], HERE / "python_2.py"],
+    "python_2": [PYTHON_2, HERE / "python_2.py"],
     "fastmcp_4": [os.environ["INTEROP_FASTMCP"], HERE / "fastmcp_4.py"],
     "typescript_1": ["node", HERE / "typescript_1.mjs"],
     "typescript_2": ["node", HERE / "typescript_2.mjs"],
@@ -33,9 +33,19 @@ CLIENTS = {
 ASKING_AGAIN = ["python_2", "fastmcp_4", "typescript_2"]
 # With the address as the manual has it they register. With a slash at its end, as some people type
 # it, they have a document.
-TARGETS = {"registered": "/mcp", "by document": "/mcp/"}
+TARGETS = {
+    "registered": (alone, "/mcp"),
+    "by document": (alone, "/mcp/"),
+}
+# These are given the clock by a script. Python cannot wait for a process with this clock.
+SCRIPTED = ["mcp_remote", "inspector"]
 # The client that registers a name of its own.
 NAMES = {"inspector registered": "MCP Inspector"}
+
+
+def targets(client):
+    """The ways of a client, all from a bare address."""
+    return ["registered", "by document"]
 
 
 def environment(client, target, browser, documents, address):
@@ -47,29 +57,37 @@ def environment(client, target, browser, documents, address):
         "INTEROP_CLIENT": f"{client} {target}",
         "INTEROP_MODULES": str(JAVASCRIPT / "node_modules"),
         "INTEROP_REMOTE": str(JAVASCRIPT / "node_modules/mcp-remote/dist/proxy.js"),
-        "INTEROP_URL": address + TARGETS[target],
+        "INTEROP_URL": address + TARGETS[target][1],
     }
 
 
-def run_client(client, target, *places):
-    """Runs a client; returns whether it succeeded."""
+def run_client(client, target, browser, documents, place, folder):
+    """Runs a client with a server of its own; returns whether it succeeded."""
     started = time.monotonic()
-    try:
-        done = subprocess.run(
-            CLIENTS[client],
-            env=environment(client, target, *places),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE,
-        )
-        is_content, said = done.returncode == 0, done.stdout
-    except subprocess.TimeoutExpired as error:
-        is_content, said = False, f"{error}\n{(error.stdout or b'').decode(errors='replace')}"
+    folder.mkdir()
+    registration = {"ca_file": documents[1], "private_hosts": ["localhost"]}
+    moved = clock(folder)
+    with TARGETS[target][0](place, folder, registration, moved) as (address, more):
+        of_client = environment(client, target, browser, documents[0], address) | moved | more
+        if client in SCRIPTED:
+            del of_client["LD_PRELOAD"]
+        try:
+            done = subprocess.run(
+                CLIENTS[client],
+                env=of_client,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=PATIENCE,
+            )
+            is_content, said = done.returncode == 0, done.stdout
+        except subprocess.TimeoutExpired as error:
+            is_content, said = False, f"{error}\n{(error.stdout or b'').decode(errors='replace')}"
     took = time.monotonic() - started
-    line = f"{'ok' if is_content else 'FAILED':6} {client:13} {target:12} {took:4.1f}s\n"
-    print(line if is_content else line + said, end="", flush=True)
+    line = f"{'ok' if is_content else 'FAILED':6} {client:20} {target:12} {took:4.1f}s\n"
+    logs = [f"--- {log.name}\n{log.read_text()}" for log in folder.glob("*.log")]
+    print(line if is_content else "".join([line, said, *logs]), end="", flush=True)
     return is_content
 
 
@@ -78,7 +96,7 @@ def run_replays(place, folder):
     started = time.monotonic()
     failures = replays.run(PROGRAM, place, folder)
     took = time.monotonic() - started
-    print(f"{'FAILED' if failures else 'ok':6} {'replays':26} {took:4.1f}s", flush=True)
+    print(f"{'FAILED' if failures else 'ok':6} {'replays':33} {took:4.1f}s", flush=True)
     print("".join(f"{failure}\n" for failure in failures), end="")
     return not failures
 
@@ -95,17 +113,19 @@ def main():
         place = stack.enter_context(database(os.environ["INTEROP_DATABASE"]))
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         host = running([PYTHON_1, HERE / "document_host.py", folder / "host.pem"], **pipes)
-        host = stack.enter_context(host).stdout.readline().strip()
-        registration = {"ca_file": str(folder / "host.pem"), "private_hosts": ["localhost"]}
-        server = sign_in_server(PROGRAM, place, folder, {"registration": registration, "step_up": True})
-        address = stack.enter_context(server)
+        host = stack.enter_context(host).stdout.readline().strip(), str(folder / "host.pem")
         person = os.environ | {"INTEROP_PERSON": json.dumps(PERSON)}
         person["INTEROP_MODULES"] = str(JAVASCRIPT / "node_modules")
         chromium = running(["node", HERE / "chromium.mjs"], env=person, **pipes)
         browser = stack.enter_context(chromium).stdout.readline().strip()
-        runs = [(client, target) for client in wanted if client in CLIENTS for target in TARGETS]
+        clients = [client for client in wanted if client in CLIENTS]
+        runs = [(client, target) for client in clients for target in targets(client)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            pending = [pool.submit(run_client, *run, browser, host, address) for run in runs]
+            places = [folder / " ".join(run) for run in runs]
+            pending = [
+                pool.submit(run_client, *run, browser, host, place, own)
+                for run, own in zip(runs, places)
+            ]
             if "replays" in wanted:
                 pending.append(pool.submit(run_replays, place, folder))
             outcomes = [one.result() for one in pending]
@@ -117,11 +137,9 @@ def main():
             name = NAMES.get(f"{client} {target}", f"{client} {target}")
             expected[name] = 2 if client in ASKING_AGAIN else 1
         if seen != {"opened": expected, "problems": []} or not all(outcomes):
-            for log in folder.glob("*.log"):
-                print(f"--- {log.name}\n{log.read_text()}")
             failed = f"{outcomes.count(False)} of {len(outcomes)} failed"
             sys.exit(f"{failed}; the browser: {json.dumps(seen, indent=1)}")
-        print(f"all {len(runs)} clients signed in and refreshed")
+        print(f"all {len(runs)} clients signed in and worked through three expiries")
 
 
 if __name__ == "__main__":
