@@ -26,11 +26,12 @@ CLIENTS = {
     "fastmcp_4": [os.environ["INTEROP_FASTMCP"], HERE / "fastmcp_4.py"],
     "typescript_1": ["node", HERE / "typescript_1.mjs"],
     "typescript_2": ["node", HERE / "typescript_2.mjs"],
+    "rmcp": [os.environ["INTEROP_RMCP"]],
     "mcp_remote": [PYTHON_1, HERE / "mcp_remote.py"],
     "inspector": [sys.executable, HERE / "inspector.py"],
 }
 # The clients that ask for more when the server says so, in the newest revision.
-ASKING_AGAIN = ["python_2", "fastmcp_4", "typescript_2"]
+ASKING_AGAIN = ["python_2", "fastmcp_4", "typescript_2", "rmcp"]
 # With the address as the manual has it they register. With a slash at its end, as some people type
 # it, they have a document.
 TARGETS = {

@@ -1,10 +1,12 @@
 //! The Rust SDK, with each of its openings.
 //!
 //! `INTEROP_TARGET` is the transport to the server as JSON, and `INTEROP_CONVERSATION` the path of
-//! the file with the conversation.
+//! the file with the conversation. With `INTEROP_URL` a person signs in, and there is no other
+//! conversation.
 
 mod conversation;
 mod exchange;
+mod sign_in;
 mod target;
 
 use std::{env, fs};
@@ -15,6 +17,9 @@ use crate::{conversation::Conversation, target::Target};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
+    if let Ok(url) = env::var("INTEROP_URL") {
+        return sign_in::run(&url).await;
+    }
     let target: Target =
         serde_json::from_str(&env::var("INTEROP_TARGET")?).context("the target")?;
     let conversation = fs::read(env::var("INTEROP_CONVERSATION")?)?;
