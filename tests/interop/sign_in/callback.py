@@ -1,7 +1,9 @@
 """The parts of a client that a host provides to the Python SDKs."""
 
 import asyncio
+import json
 import os
+import subprocess
 import urllib.request
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -13,6 +15,8 @@ DOCUMENT = os.environ.get("INTEROP_DOCUMENT")
 QUERY = {"query": "SELECT name FROM ware WHERE id = 1"}
 # A change, for which the server sends a client that may only read back to the person.
 CHANGE = {"query": "UPDATE ware SET price = price RETURNING name"}
+# The command with which the person leaves the tenant, if there is a tenant.
+LEAVE = json.loads(os.environ.get("INTEROP_LEAVE", "null"))
 PATIENCE = 60
 # The clock of the client and the server, and seconds after which a token has expired.
 CLOCK = Path(os.environ["FAKETIME_TIMESTAMP_FILE"])
@@ -26,6 +30,18 @@ def expire():
     following.rename(CLOCK)
 
 
+async def stay_out(callback, call):
+    """Takes the person out of the tenant, and calls until the client wants the person back."""
+    await asyncio.to_thread(subprocess.run, LEAVE, check=True, stdout=subprocess.DEVNULL)
+    callback.is_alone = True
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                await call()
+    except Exception as error:
+        assert callback.wanted, error
+
+
 class Callback:
     """The address that the browser returns to, and the command that opens it."""
 
@@ -35,6 +51,8 @@ class Callback:
         self.url = f"http://localhost:{port}/callback"
         self.queries = asyncio.Queue()
         self.opened = 0
+        self.is_alone = False
+        self.wanted = 0
         return self
 
     async def __aexit__(self, *_):
@@ -51,6 +69,9 @@ class Callback:
             self.queries.put_nowait(dict(parse_qsl(urlsplit(target).query)))
 
     async def open(self, address):
+        if self.is_alone:
+            self.wanted += 1
+            raise RuntimeError("the person has left")
         self.opened += 1
         browser = os.environ["INTEROP_BROWSER"]
         await asyncio.to_thread(urllib.request.urlopen, browser, address.encode(), PATIENCE)

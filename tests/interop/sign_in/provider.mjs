@@ -1,6 +1,7 @@
 // The parts of a client that a host provides to the TypeScript SDKs, and the conversation of both.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -8,6 +9,9 @@ import { createServer } from "node:http";
 const name = process.env.INTEROP_CLIENT;
 const change = { query: "UPDATE ware SET price = price RETURNING name" };
 export const query = { query: "SELECT name FROM ware WHERE id = 1" };
+// The command with which the person leaves the tenant, if there is a tenant.
+const leave = process.env.INTEROP_LEAVE && JSON.parse(process.env.INTEROP_LEAVE);
+const PATIENCE = 60_000;
 // Seconds after which a token has expired.
 const LIFETIME = 360;
 
@@ -98,7 +102,14 @@ export async function converse(Client, Transport, finish, asksAgain = false) {
     assert.notEqual(provider.saved.refresh_token, before.refresh_token);
   }
   assert.equal(provider.opened, 1);
-  if (asksAgain) {
+  if (leave) {
+    execFileSync(leave[0], leave.slice(1));
+    const end = performance.now() + PATIENCE;
+    const callOn = async () => {
+      while (performance.now() < end) await call(client, query);
+    };
+    await assert.rejects(callOn, /nauthorized|the refresh token is not valid/);
+  } else if (asksAgain) {
     await signIn(transport, () => call(client, change));
     await call(client, change);
     assert.equal(provider.opened, 2);

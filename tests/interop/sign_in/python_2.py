@@ -4,7 +4,8 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import httpx2
-from callback import CHANGE, DOCUMENT, NAME, PATIENCE, QUERY, URL, Callback, Memory, expire
+from callback import CHANGE, DOCUMENT, LEAVE, NAME, PATIENCE, QUERY, URL
+from callback import Callback, Memory, expire, stay_out
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -23,6 +24,11 @@ async def call(client, arguments):
     assert "kettle" in result.content[0].text, result
 
 
+async def call_once(provider):
+    async with connected(provider) as client:
+        await call(client, QUERY)
+
+
 async def converse(provider, memory, callback):
     async with connected(provider) as client:
         await call(client, QUERY)
@@ -33,9 +39,10 @@ async def converse(provider, memory, callback):
             assert memory.tokens.access_token != before.access_token
             assert memory.tokens.refresh_token != before.refresh_token
         assert callback.opened == 1, callback.opened
-        await call(client, CHANGE)
-        assert callback.opened == 2, callback.opened
-        assert "mcp:write" in memory.tokens.scope, memory.tokens.scope
+        if not LEAVE:
+            await call(client, CHANGE)
+            assert callback.opened == 2, callback.opened
+            assert "mcp:write" in memory.tokens.scope, memory.tokens.scope
 
 
 async def main():
@@ -50,6 +57,8 @@ async def main():
             URL, metadata, memory, callback.open, code, client_metadata_url=DOCUMENT
         )
         await converse(provider, memory, callback)
+        if LEAVE:
+            await stay_out(callback, lambda: call_once(provider))
 
 
 asyncio.run(main())

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import replays
-from places import PROGRAM, PYTHON_1, alone, clock
+from places import PROGRAM, PYTHON_1, alone, behind_platform, clock, with_provider
 from processes import PATIENCE, database, running
 from sign_in_server import PERSON
 
@@ -29,6 +29,8 @@ CLIENTS = {
     "rmcp": [os.environ["INTEROP_RMCP"]],
     "mcp_remote": [PYTHON_1, HERE / "mcp_remote.py"],
     "inspector": [sys.executable, HERE / "inspector.py"],
+    "python_assertion": [PYTHON_2, HERE / "python_assertion.py"],
+    "typescript_assertion": ["node", HERE / "typescript_assertion.mjs"],
 }
 # The clients that ask for more when the server says so, in the newest revision.
 ASKING_AGAIN = ["python_2", "fastmcp_4", "typescript_2", "rmcp"]
@@ -37,16 +39,22 @@ ASKING_AGAIN = ["python_2", "fastmcp_4", "typescript_2", "rmcp"]
 TARGETS = {
     "registered": (alone, "/mcp"),
     "by document": (alone, "/mcp/"),
+    "platform": (behind_platform, "/mcp"),
+    "provider": (with_provider, "/mcp"),
 }
 # These are given the clock by a script. Python cannot wait for a process with this clock.
 SCRIPTED = ["mcp_remote", "inspector"]
+# The clients that a person takes out of a tenant.
+LEFT = ["python_2", "typescript_2"]
 # The client that registers a name of its own.
 NAMES = {"inspector registered": "MCP Inspector"}
 
 
 def targets(client):
     """The ways of a client, all from a bare address."""
-    return ["registered", "by document"]
+    if "assertion" in client:
+        return ["provider"]
+    return ["registered", "by document", *(["platform"] if client in LEFT else [])]
 
 
 def environment(client, target, browser, documents, address):
@@ -136,7 +144,9 @@ def main():
         expected = {}
         for client, target in runs:
             name = NAMES.get(f"{client} {target}", f"{client} {target}")
-            expected[name] = 2 if client in ASKING_AGAIN else 1
+            asks_again = client in ASKING_AGAIN and target != "platform"
+            if target != "provider":
+                expected[name] = 2 if asks_again else 1
         if seen != {"opened": expected, "problems": []} or not all(outcomes):
             failed = f"{outcomes.count(False)} of {len(outcomes)} failed"
             sys.exit(f"{failed}; the browser: {json.dumps(seen, indent=1)}")
