@@ -1,4 +1,4 @@
-"""Starts the servers, and runs the suite against them, and against the sign-in of the program."""
+"""Starts the servers, and runs the suite against them, and against the sign-in of the programs."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 from processes import PATIENCE, database, running, server
 from processes import documents as retrieval
 from sign_in_server import Browser, sign_in_server
+from turned_round import DEMANDS, failures
 
 HERE = Path(__file__).resolve().parent
 TARGET = Path(os.environ["CONFORMANCE_TARGET"]) / "debug"
@@ -105,6 +106,16 @@ def examine_authorization(folder):
     return is_content
 
 
+def examine_demands(folder):
+    """Turns the scenarios for clients round; returns whether the server meets all demands."""
+    with database(TARGET / "examples/database") as place:
+        failed = failures(SUITE, TARGET, place, folder)
+    print(f"{'FAILED' if failed else 'ok':6} {len(DEMANDS)} demands of clients", flush=True)
+    if failed:
+        print(json.dumps(failed, indent=1))
+    return not failed
+
+
 def main():
     # Raises SystemExit on SIGTERM, so that the started processes are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
@@ -116,6 +127,7 @@ def main():
                 for revision in REVISIONS:
                     outcomes.append(examine(subject.__name__, url, revision, folder))
         outcomes.append(examine_authorization(folder))
+        outcomes.append(examine_demands(folder))
     if failed := outcomes.count(False):
         sys.exit(f"{failed} of {len(outcomes)} failed")
 
