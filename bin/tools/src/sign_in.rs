@@ -93,10 +93,10 @@ pub(crate) async fn start(
     let events = SignInEvents::new(calls.audit.clone(), calls.metrics.clone());
     tasks.spawn(events.clone().count_grants(store.clone(), now));
     let service = service.with_events(move |event, request| events.take(event, request));
-    let (beside, gone) = BesideAccounts::new(section, &service, store.ended());
+    let (beside, departures) = BesideAccounts::new(section, &service, store.ended());
     accounts.add_browser_sign_in(beside);
-    let gone = accounts::end_grants(store.clone(), accounts.clone(), gone);
-    tasks.spawn(gone);
+    let ending = accounts::end_grants(store.clone(), accounts.clone(), departures);
+    tasks.spawn(ending);
     tasks.spawn(console::end_sessions(store.ended(), accounts.clone()));
     let tokens = OwnTokens::new(section, &issuer, &service, parts);
     let tokens = tokens.context(SECTION)?;

@@ -1,6 +1,6 @@
 //! The sign-in beside the accounts of the user file: both let the same people in.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -13,14 +13,22 @@ use crate::sign_in::{OwnSignIn, now};
 
 /// Tells the accounts who needs a browser, and learns from them who is gone.
 pub(super) struct BesideAccounts {
-    service: OwnSignIn,
+    /// Weak: the service has the accounts, which have this.
+    service: Weak<OwnSignIn>,
     has_passwords: bool,
     ended: Arc<EndedGrants>,
     gone: mpsc::UnboundedSender<Gone>,
 }
 
+/// The people and sessions that are gone from now on.
+pub(super) struct Departures {
+    gone: mpsc::UnboundedReceiver<Gone>,
+    /// The accounts reach the service until the end of the task that has this.
+    _service: Arc<OwnSignIn>,
+}
+
 /// Something that takes grants with it.
-pub(super) enum Gone {
+enum Gone {
     /// A person was disabled or removed.
     Person(PersonId),
     /// A person left the session of this grant.
@@ -35,25 +43,32 @@ impl BesideAccounts {
         section: &SignInSection,
         service: &OwnSignIn,
         ended: Arc<EndedGrants>,
-    ) -> (Self, mpsc::UnboundedReceiver<Gone>) {
+    ) -> (Self, Departures) {
         let (gone, receiver) = mpsc::unbounded_channel();
+        let service = Arc::new(service.clone());
         let beside = Self {
-            service: service.clone(),
+            service: Arc::downgrade(&service),
             has_passwords: section.has_passwords(),
             ended,
             gone,
         };
-        (beside, receiver)
+        let departures = Departures {
+            gone: receiver,
+            _service: service,
+        };
+        (beside, departures)
     }
 }
 
 impl BrowserSignIn for BesideAccounts {
     fn needs_browser(&self, person: PersonId) -> NeedsBrowser {
-        let (has_passwords, service) = (self.has_passwords, self.service.clone());
+        let (has_passwords, service) = (self.has_passwords, self.service.upgrade());
         Box::pin(async move {
             if !has_passwords {
                 return Ok(true);
             }
+            // Without the service the server is about to end.
+            let service = service.ok_or(StoreError::TimedOut)?;
             let needs = service.needs_second_factor(&person.to_string()).await;
             needs.map_err(|_| StoreError::TimedOut)
         })
@@ -78,17 +93,13 @@ impl BrowserSignIn for BesideAccounts {
 
 /// Ends the grants and the sessions of people who are gone: first of those who went while no server
 /// ran. Ends the grants of sessions that were left. Ends when the accounts do.
-pub(super) async fn end_grants(
-    store: SignInStore,
-    accounts: Accounts,
-    mut gone: mpsc::UnboundedReceiver<Gone>,
-) {
+pub(super) async fn end_grants(store: SignInStore, accounts: Accounts, mut departures: Departures) {
     let known = store.people(now()).await.unwrap_or_default();
     let is_gone = |id: &&String| PersonId::read(id).is_none_or(|it| accounts.person(&it).is_none());
     for person in known.iter().filter(is_gone) {
         end_all_of(&store, person).await;
     }
-    while let Some(gone) = gone.recv().await {
+    while let Some(gone) = departures.gone.recv().await {
         match gone {
             Gone::Person(person) => end_all_of(&store, &person.to_string()).await,
             Gone::Session(grant) => {

@@ -9,6 +9,7 @@ mod refusals;
 mod replicas;
 mod rights;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -106,6 +107,22 @@ fn a_client_finds_its_way_from_the_bare_address() {
     assert!(text.contains("42"), "{text}");
     let info = ann.get("/api/user/info").json();
     assert_eq!(info["username"], json!("ann"), "{info}");
+}
+
+#[test]
+fn a_server_with_a_sign_in_closes_its_connections_at_its_end() {
+    let office = Office::new("");
+    let (mut program, client) = office.serve();
+    let tokens = OAuthClient::register(&client).tokens("ann", PASSWORD, ALL);
+    query(&client.bearing(&tokens.access), "shop", "SELECT 1");
+    program.signal(Signal::TERM);
+    let status = program.ended();
+    assert_eq!(status.code(), Some(0), "{}", program.log());
+    assert!(
+        !program.log().contains("not closed in time"),
+        "{}",
+        program.log()
+    );
 }
 
 #[test]
