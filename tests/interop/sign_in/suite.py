@@ -29,6 +29,7 @@ CLIENTS = {
     "rmcp": [os.environ["INTEROP_RMCP"]],
     "mcp_remote": [PYTHON_1, HERE / "mcp_remote.py"],
     "inspector": [sys.executable, HERE / "inspector.py"],
+    "claude_code": [sys.executable, HERE / "claude_code.py"],
     "python_assertion": [PYTHON_2, HERE / "python_assertion.py"],
     "typescript_assertion": ["node", HERE / "typescript_assertion.mjs"],
 }
@@ -43,11 +44,15 @@ TARGETS = {
     "provider": (with_provider, "/mcp"),
 }
 # These are given the clock by a script. Python cannot wait for a process with this clock.
-SCRIPTED = ["mcp_remote", "inspector"]
+SCRIPTED = ["mcp_remote", "inspector", "claude_code"]
 # The clients that a person takes out of a tenant.
 LEFT = ["python_2", "typescript_2"]
-# The client that registers a name of its own.
-NAMES = {"inspector registered": "MCP Inspector"}
+# Clients with names of their own.
+NAMES = {
+    "inspector registered": "MCP Inspector",
+    "claude_code registered": "Claude Code (shop)",
+    "claude_code by document": "Claude Code",
+}
 
 
 def targets(client):
@@ -75,6 +80,9 @@ def run_client(client, target, browser, documents, place, folder):
     started = time.monotonic()
     folder.mkdir()
     registration = {"ca_file": documents[1], "private_hosts": ["localhost"]}
+    # Its document is its own, and it registers where documents are not fetched.
+    if (client, target) == ("claude_code", "registered"):
+        registration["fetch"] = False
     moved = clock(folder)
     with TARGETS[target][0](place, folder, registration, moved) as (address, more):
         of_client = environment(client, target, browser, documents[0], address) | moved | more
