@@ -323,6 +323,7 @@ async fn a_grant_narrows_the_databases_and_the_writes_of_its_person() {
         databases: Some(vec!["logs".to_owned(), "other".to_owned()]),
         may_write: false,
         step_up: None,
+        scopes: Vec::new(),
     };
     let narrowed = ann(Some(logs));
     let narrowed = Some(&narrowed);
@@ -346,6 +347,7 @@ async fn a_grant_narrows_the_databases_and_the_writes_of_its_person() {
         databases: None,
         may_write: true,
         step_up: None,
+        scopes: Vec::new(),
     }));
     let current = databases.current(Some(&writer)).expect("shop");
     assert!(!current.withholds_writes() && current.database().allows_writes());
