@@ -2,6 +2,7 @@
 
 mod platform;
 mod rag;
+mod sign_in;
 mod tools;
 mod v3_0;
 

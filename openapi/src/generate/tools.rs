@@ -13,7 +13,7 @@ use ziggurat_console::session;
 use ziggurat_query_api::{exports, query, schema};
 
 use crate::generate::{
-    members,
+    members, sign_in,
     v3_0::{self, Unknown},
 };
 
@@ -39,8 +39,10 @@ const ALWAYS: [(&str, &str); 5] = [
 pub(super) fn document() -> Result<Value, Unknown> {
     let mut paths = Map::from_iter([health(), ready()]);
     paths.extend(mcp::paths());
+    paths.extend(sign_in::paths());
     let mut schemas = Map::from_iter(refusals());
     schemas.extend(mcp::schemas());
+    schemas.extend(sign_in::schemas());
     for mut area in areas().into_iter().map(|area| json!(area)) {
         paths.append(&mut members(area["paths"].take()));
         schemas.append(&mut members(area["components"]["schemas"].take()));
@@ -114,6 +116,7 @@ fn tags() -> Value {
         {"name": "Administration", "description": "For users who are administrators. Changes \
             need a sign-in within the last 15 minutes. Servers without authentication have \
             none of it."},
+        sign_in::tag(),
         {"name": "Health", "description": "Probes; any host may ask, without a token"},
     ])
 }
