@@ -239,7 +239,7 @@ impl UserFile {
             databases: new.databases.to_vec(),
             claims: new.claims,
             is_admin: new.is_admin,
-            password_hash: self.hash(name, new.password)?,
+            password_hash: self.hash(new.password)?,
         };
         self.file
             .update(|users| users.add(record).map(Change::Write))
@@ -253,7 +253,7 @@ impl UserFile {
     /// Fails if the user does not exist, the password or the claims cannot be set, or the file not
     /// written.
     pub fn update(&self, name: &str, changes: &UserChanges<'_>) -> Result<(), UserError> {
-        let hash = changes.password.map(|password| self.hash(name, password));
+        let hash = changes.password.map(|password| self.hash(password));
         let hash = hash.transpose()?;
         self.change(name, |stored| {
             let claims = changes.claims.applied_to(&stored.record.claims)?;
@@ -285,7 +285,7 @@ impl UserFile {
         password: &SecretString,
     ) -> Result<bool, UserError> {
         let name = &*checked.name;
-        let hash = self.hash(name, password)?;
+        let hash = self.passwords.hash_new(password, self.min_length, name)?;
         self.file.update(|users| {
             let found = users.find_mut(name);
             let found = found.filter(|it| it.record.password_hash == checked.password_hash);
@@ -339,8 +339,9 @@ impl UserFile {
         ziggurat_passwords::made(self.min_length)
     }
 
-    fn hash(&self, name: &str, password: &SecretString) -> Result<String, PasswordError> {
-        self.passwords.hash_new(password, self.min_length, name)
+    /// Hashes a password that an administrator chose, who may use the name in it.
+    fn hash(&self, password: &SecretString) -> Result<String, PasswordError> {
+        self.passwords.hash_new(password, self.min_length, "")
     }
 
     fn change(

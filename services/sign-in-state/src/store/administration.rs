@@ -62,7 +62,7 @@ impl SignInStore {
             .tables
             .rows(
                 "SELECT kind, count(*) FROM (SELECT kind FROM oauth_grants \
-                 WHERE ended_at IS NULL AND ends_at > $1 LIMIT 100000) AS some GROUP BY kind",
+                 WHERE ended_at IS NULL AND ends_at > $1 LIMIT 100000) AS open GROUP BY kind",
                 [moment(now)],
             )
             .await?;
