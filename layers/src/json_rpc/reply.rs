@@ -150,11 +150,11 @@ impl<T> Reply<T> {
     /// use http::StatusCode;
     /// use ziggurat_layers::json_rpc::{Json, Reply};
     ///
-    /// let reply: Reply = Json::new(7)?.into();
+    /// let reply: Reply = Json::new(&7)?.into();
     /// assert_eq!(reply.status(), None);
     /// let reply = reply.with_status(StatusCode::FORBIDDEN);
     /// assert_eq!(reply.status(), Some(StatusCode::FORBIDDEN));
-    /// # Ok::<_, serde_json::Error>(())
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
