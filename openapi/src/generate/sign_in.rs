@@ -66,7 +66,7 @@ fn document(id: &str, summary: &str) -> Value {
 }
 
 fn token() -> Value {
-    let fields = fields(&[
+    let fields = [
         (
             "grant_type",
             "`authorization_code`, `refresh_token`, or one of the document",
@@ -82,7 +82,7 @@ fn token() -> Value {
             "resource",
             "The address of the server that the token is for (RFC 8707)",
         ),
-    ]);
+    ];
     let tokens = json!({
         "type": "object",
         "required": ["access_token", "token_type", "expires_in", "scope"],
@@ -100,20 +100,20 @@ fn token() -> Value {
             "exchangeForToken",
             "Returns tokens for a code, a refresh token or an assertion",
         ),
-        &form(fields, &["grant_type"]),
+        &form(&fields, &["grant_type"]),
         (("200", "The tokens"), Some(tokens)),
     )
 }
 
 fn revocation() -> Value {
-    let fields = fields(&[
+    let fields = [
         ("token", "An access token or a refresh token"),
         ("client_id", "The client, unless it proves itself otherwise"),
         ("client_secret", "Its secret, if it has one"),
-    ]);
+    ];
     posted(
         ("revokeToken", "Ends the grant of a token (RFC 7009)"),
-        &form(fields, &["token"]),
+        &form(&fields, &["token"]),
         (
             (
                 "200",
@@ -154,14 +154,14 @@ fn registration() -> Value {
 }
 
 fn device() -> Value {
-    let fields = fields(&[
+    let fields = [
         ("client_id", "The client, which `device_clients` names"),
         ("scope", "The scope"),
         (
             "resource",
             "The address of the server that the token is for (RFC 8707)",
         ),
-    ]);
+    ];
     let codes = json!({
         "type": "object",
         "required": ["device_code", "user_code", "verification_uri", "expires_in", "interval"],
@@ -179,20 +179,17 @@ fn device() -> Value {
             "authorizeDevice",
             "Returns codes for a device without a browser (RFC 8628)",
         ),
-        &form(fields, &["client_id"]),
+        &form(&fields, &["client_id"]),
         (("200", "The codes"), Some(codes)),
     )
 }
 
-fn fields(list: &[(&str, &str)]) -> Map<String, Value> {
-    let fields = list.iter().map(|(name, description)| {
+fn form(fields: &[(&str, &str)], required: &[&str]) -> Value {
+    let fields = fields.iter().map(|(name, description)| {
         let field = json!({"type": "string", "description": description});
         ((*name).to_owned(), field)
     });
-    fields.collect()
-}
-
-fn form(fields: Map<String, Value>, required: &[&str]) -> Value {
+    let fields: Map<String, Value> = fields.collect();
     let schema = json!({"type": "object", "required": required, "properties": fields});
     let content = json!({"application/x-www-form-urlencoded": {"schema": schema}});
     json!({"required": true, "content": content})
