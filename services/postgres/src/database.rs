@@ -16,6 +16,7 @@
 //! # Ok::<(), ziggurat_postgres::database::InvalidDatabase>(())
 //! ```
 
+mod acting;
 mod connection_limit;
 mod host;
 mod invalid;
@@ -33,7 +34,7 @@ mod tests;
 use std::{
     fmt,
     hash::{BuildHasher as _, RandomState},
-    path::PathBuf,
+    path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
     time::Duration,
@@ -47,14 +48,10 @@ pub use crate::driver::{
     UnknownTls,
 };
 
-use self::target::Certificates;
-pub(crate) use self::{
-    connection_limit::{ConnectionLimit, Permits},
-    password_command::Issued,
-    session::{Match, ServerState},
-    target::Target,
-};
+pub(crate) use self::acting::Prefix;
+use self::{acting::Served, target::Certificates};
 pub use self::{
+    acting::{Acting, InvalidActing, Way},
     host::Host,
     invalid::InvalidDatabase,
     keys::ConnectKeys,
@@ -62,6 +59,12 @@ pub use self::{
     password::Password,
     password_command::PasswordCommand,
     session::{TargetSessionAttrs, UnknownSessionAttrs},
+};
+pub(crate) use self::{
+    connection_limit::{ConnectionLimit, Permits},
+    password_command::Issued,
+    session::{Match, ServerState},
+    target::Target,
 };
 
 /// Limit on the rows that a call may ask for.
@@ -198,6 +201,8 @@ pub struct Database {
     certificates: Certificates,
     targets: Arc<[Target]>,
     limit: Arc<ConnectionLimit>,
+    /// How a caller is served, where the database knows its callers.
+    served: Option<Arc<Served>>,
 }
 
 // === impl Settings ===
@@ -252,6 +257,47 @@ impl Settings {
         } else {
             self.hosts.clone()
         }
+    }
+
+    /// Returns the settings for the login of a role, with its files in a folder: `<role>.crt` and
+    /// `<role>.key`, or `<role>.password`. Without a folder the password file has its password.
+    fn logging_in_as(
+        &self,
+        role: Option<&str>,
+        folder: Option<&Path>,
+    ) -> Result<Self, InvalidDatabase> {
+        let role = role.unwrap_or_default();
+        let mut settings = Self {
+            user: role.to_owned(),
+            password: Password::PasswordFile,
+            ssl_cert: None,
+            ssl_key: None,
+            ..self.clone()
+        };
+        let Some(folder) = folder else {
+            return Ok(settings);
+        };
+        // Another name could lead out of the folder. Its role has no files.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        if !role.chars().all(is_plain) || role.starts_with(['.', '-']) {
+            settings.password = Password::Given(SecretString::default());
+            return Ok(settings);
+        }
+        let file = |end: &str| folder.join(format!("{role}.{end}"));
+        let certificate = file("crt");
+        if certificate.exists() {
+            settings.ssl_cert = Some(certificate);
+            settings.ssl_key = Some(file("key"));
+        } else {
+            settings.password = password::of_role(&file("password")).map_err(|source| {
+                InvalidDatabase::Unreadable {
+                    name: self.name.clone(),
+                    setting: "credentials",
+                    source,
+                }
+            })?;
+        }
+        Ok(settings)
     }
 
     fn check(&self, hosts: &[Host]) -> Result<(), InvalidDatabase> {
@@ -356,6 +402,7 @@ impl TryFrom<Settings> for Database {
             settings,
             certificates,
             targets,
+            served: None,
         })
     }
 }
@@ -385,6 +432,63 @@ impl Database {
         let mut reading = self.clone();
         reading.settings.allow_writes = false;
         reading
+    }
+
+    /// Returns the same database, with the same limit on connections, as a caller with a role and
+    /// settings reaches it.
+    ///
+    /// # Errors
+    /// Fails if a file of the role cannot be used.
+    pub fn acting(&self, acting: Acting) -> Result<Self, InvalidDatabase> {
+        let mut other = match acting.way() {
+            Some(Way::ConnectAs(folder)) => {
+                let settings = self
+                    .settings
+                    .logging_in_as(acting.role(), folder.as_deref())?;
+                Self {
+                    limit: Arc::clone(&self.limit),
+                    ..Self::try_from(settings)?
+                }
+            }
+            _ => self.clone(),
+        };
+        if let Some(role) = acting.startup_role() {
+            let targets = other.targets.iter().map(|target| target.with_role(role));
+            other.targets = targets.collect();
+        }
+        other.served = Some(Arc::new(Served::Acting(acting)));
+        Ok(other)
+    }
+
+    /// Returns the same database as a caller reaches it who may not use it. The reason is for the log.
+    #[must_use]
+    pub fn refusing(&self, why: impl Into<String>) -> Self {
+        let served = Some(Arc::new(Served::Refused(why.into())));
+        Self {
+            served,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the role and the settings of a caller, if it has some of its own.
+    pub(crate) fn acts(&self) -> Option<&Acting> {
+        match self.served.as_deref()? {
+            Served::Acting(acting) => Some(acting),
+            Served::Refused(_) => None,
+        }
+    }
+
+    /// Returns why a caller may not use it, if that is so.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        match self.served.as_deref()? {
+            Served::Refused(why) => Some(why),
+            Served::Acting(_) => None,
+        }
+    }
+
+    /// Returns whether the other one is the same database for another caller.
+    pub(crate) fn is_limited_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.limit, &other.limit)
     }
 
     /// Returns whether statements may call functions with effects beyond the transaction.

@@ -392,6 +392,12 @@ impl Pool {
     /// when PostgreSQL is unreachable or refuses the login.
     pub async fn lease(&self) -> Result<Lease, LeaseError> {
         let inner = &self.inner;
+        if let Some(why) = inner.database.refusal() {
+            return Err(LeaseError::NotOpen {
+                database: inner.database.name().to_owned(),
+                why: why.to_owned(),
+            });
+        }
         let wait = Wait::begin(&inner.database);
         let began = inner.metrics.is_on().then(Instant::now);
         // The semaphore is fair: a free permit goes to waiting callers first.
@@ -535,9 +541,9 @@ impl Lease {
     }
 
     /// Returns the properties of its session that statements depend on.
-    pub(crate) fn session(&self) -> Session {
+    pub(crate) fn session(&self) -> &Session {
         let held = self.held.as_ref().expect("held until it is dropped");
-        held.connection.session
+        &held.connection.session
     }
 
     /// Marks that no statement runs and no transaction is open.

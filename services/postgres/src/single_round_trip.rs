@@ -153,9 +153,10 @@ impl ReadOnlyQuery {
     ) -> Result<Vec<T>, DriverError> {
         let opening = self.opening(lease);
         let query = &self.query;
-        let is_one = lease.session().takes_one_message();
+        let session = lease.session();
+        let (is_one, commands) = (session.takes_one_message(), session.prefix.commands);
         let client = lease.begin();
-        let mut ours = 2 + usize::from(self.before.is_some());
+        let mut ours = 2 + commands + u32::from(self.before.is_some());
         if is_one {
             // PostgreSQL runs one message as one transaction.
             client.queue(&format!(
@@ -203,7 +204,7 @@ impl ReadOnlyQuery {
 
 async fn rows<T>(
     client: &mut Client,
-    ours: usize,
+    ours: u32,
     row: impl Fn(&Row) -> Result<T, DriverError>,
 ) -> Result<Vec<T>, DriverError> {
     client.flush().await?;

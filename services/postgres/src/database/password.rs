@@ -88,6 +88,12 @@ impl From<String> for Password {
     }
 }
 
+/// Reads the file with the password of one role. Blanks at its end are not part of it.
+pub(super) fn of_role(path: &Path) -> io::Result<Password> {
+    let text = read(path)?;
+    Ok(Password::Given(text.trim_end().to_owned().into()))
+}
+
 fn from_file(
     account: Account<'_>,
     variable: impl Fn(&'static str) -> Option<OsString>,

@@ -73,6 +73,7 @@ impl Target {
                 database: settings.database.clone(),
                 application_name: settings.application_name.clone(),
                 session: settings.options.clone(),
+                role: None,
                 tls: certificates.tls(settings, mode)?,
                 auth,
                 silence: silence(settings),
@@ -85,6 +86,19 @@ impl Target {
             keeper,
             password,
         })
+    }
+
+    /// Returns the same target, where each connection begins in a role.
+    pub(super) fn with_role(&self, role: &str) -> Self {
+        let within = |options: &ConnectOptions| ConnectOptions {
+            role: Some(role.to_owned()),
+            ..options.clone()
+        };
+        Self {
+            options: within(&self.options),
+            otherwise: self.otherwise.as_ref().map(within),
+            ..self.clone()
+        }
     }
 
     pub(super) fn password(&self) -> &secrecy::SecretString {

@@ -26,6 +26,9 @@ pub enum DriverError {
     /// The server asks for authentication in a way that is not accepted.
     #[error("{0}")]
     Auth(&'static str),
+    /// The role of a caller may not be used; the text is for the log.
+    #[error("{0}")]
+    Role(Box<str>),
     /// A program of the operator failed.
     #[error(transparent)]
     Command(#[from] Box<CommandFailure>),

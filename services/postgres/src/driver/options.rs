@@ -31,6 +31,8 @@ pub(crate) struct ConnectOptions {
     pub(crate) application_name: String,
     /// Options of the command line of PostgreSQL.
     pub(crate) session: Option<String>,
+    /// The role that a session begins in, if it is not the user.
+    pub(crate) role: Option<String>,
     pub(crate) tls: Tls,
     pub(crate) auth: RequireAuth,
     /// Time without an acknowledgement after which the connection counts as broken.

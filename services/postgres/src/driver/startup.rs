@@ -48,7 +48,8 @@ async fn log_in(client: &mut Client, options: &ConnectOptions) -> Result<(), Dri
     ];
     let session = options.session.as_deref();
     let session = session.map(|session| ("options", session));
-    let all = own.into_iter().chain(SETTINGS).chain(session);
+    let role = options.role.as_deref().map(|role| ("role", role));
+    let all = own.into_iter().chain(SETTINGS).chain(session).chain(role);
     frontend::startup_message(all, &mut client.output)?;
     client.flush().await?;
     authenticate(client, options).await?;

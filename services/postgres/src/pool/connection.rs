@@ -16,7 +16,9 @@ use ziggurat_telemetry::CountedConnection;
 
 use crate::{
     LOG_TARGET,
-    database::{Database, Issued, Match, Permits, Pooler, ServerState, Target, TargetSessionAttrs},
+    database::{
+        Database, Issued, Match, Permits, Pooler, Prefix, ServerState, Target, TargetSessionAttrs,
+    },
     driver::{Client, ConnectOptions, DriverError, Endpoint},
     pool::{
         LeaseError,
@@ -57,23 +59,26 @@ pub(super) struct Connection {
 }
 
 /// Properties of a session that statements depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
     /// The next transaction may run on another connection of PostgreSQL.
     pub(crate) is_shared: bool,
     /// The default settings for reading and writing values are those that this crate expects.
     pub(crate) is_usual: bool,
+    /// The role and the settings of its caller, if it has some.
+    pub(crate) prefix: Prefix,
 }
 
 impl Session {
     /// Returns whether a text may be sent in one message with its settings: PostgreSQL parses all
     /// of a message before it applies any of them.
-    pub(crate) fn takes_one_message(self) -> bool {
+    pub(crate) fn takes_one_message(&self) -> bool {
         self.is_usual && !self.is_shared
     }
 
-    /// Writes the settings of a statement; they end with its transaction.
-    pub(crate) fn write_settings(self, timeout: Option<Duration>, sql: &mut String) {
+    /// Writes the settings of a statement; they end with its transaction. The ones of its caller come
+    /// last, and its role after them.
+    pub(crate) fn write_settings(&self, timeout: Option<Duration>, sql: &mut String) {
         let timeout = milliseconds(timeout);
         write!(sql, "SET LOCAL statement_timeout = {timeout}").expect(INFALLIBLE);
         if !self.takes_one_message() {
@@ -82,6 +87,7 @@ impl Session {
                  SET LOCAL bytea_output = hex",
             );
         }
+        sql.push_str(&self.prefix.sql);
     }
 }
 
@@ -135,11 +141,17 @@ impl Connection {
             let host = targets[index].host.clone();
             tried.push(TriedHost { host, cause });
         }
-        barely.ok_or_else(|| LeaseError::Connect {
-            database: database.name().to_owned(),
-            is_shown: database.settings().shows_causes,
-            tried,
-            source,
+        barely.ok_or_else(|| match refused_role(database, source.as_ref()) {
+            Some(why) => LeaseError::NotOpen {
+                database: database.name().to_owned(),
+                why,
+            },
+            None => LeaseError::Connect {
+                database: database.name().to_owned(),
+                is_shown: database.settings().shows_causes,
+                tried,
+                source,
+            },
         })
     }
 
@@ -224,7 +236,14 @@ impl Connection {
         let began = Instant::now();
         let connect = async {
             let mut client = enter(&database.targets()[index], began + limit).await?;
-            let rows = client.ask(SET_UP).await?;
+            let acting = database.acts();
+            let rows = match acting {
+                Some(acting) => {
+                    let sql = format!("{SET_UP}, {}", acting.question());
+                    client.ask(&sql).await?
+                }
+                None => client.ask(SET_UP).await?,
+            };
             let row = rows.first().ok_or(NO_ANSWER)?;
             let process = row.text(2)?.parse().map_err(DriverError::value)?;
             let pooler = database.settings().pooler;
@@ -232,6 +251,10 @@ impl Connection {
                 is_shared: pooler == Pooler::Transaction
                     || pooler == Pooler::Detect && process != client.process(),
                 is_usual: row.text(3)? == "t",
+                prefix: match acting {
+                    Some(acting) => acting.prefix(row, 4)?,
+                    None => Prefix::default(),
+                },
             };
             if session.is_shared {
                 keeps_transactions(&mut client).await?;
@@ -321,6 +344,22 @@ fn late(target: &Target) -> Cause {
             Cause::Command(Box::new(address.failure(why)))
         }
         _ => Cause::TimedOut,
+    }
+}
+
+/// Returns why the role of a caller was refused, if that is the reason of an error.
+fn refused_role(database: &Database, error: Option<&DriverError>) -> Option<String> {
+    let role = database.acts()?.role();
+    match error? {
+        DriverError::Role(why) => Some(why.to_string()),
+        DriverError::Server(error) => {
+            let code = &*error.code;
+            // Wrong credentials, no right to the role, no such role.
+            let is_about_it = code.starts_with("28") || ["42501", "22023", "42704"].contains(&code);
+            let role = role.filter(|_| is_about_it)?;
+            Some(format!("role {role}: {error}"))
+        }
+        _ => None,
     }
 }
 

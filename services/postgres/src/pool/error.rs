@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use thiserror::Error;
-use tracing::error;
+use tracing::{error, warn};
 use ziggurat_layers::sanitize::RequestId;
 
 use crate::{
     driver::DriverError,
     pool::cause::{Cause, HostCauses, TriedHost},
 };
+
+/// The whole of what a caller learns about a database that knows its callers, and not this one.
+const NOT_OPEN: &str = "This database is not open to you.";
 
 /// Reasons for a failed lease of a connection.
 ///
@@ -54,6 +57,14 @@ pub enum LeaseError {
         /// Length of the wait.
         limit: Duration,
     },
+    /// The database knows its callers, and this one has no role there, or none that may be used.
+    #[error("database '{database}' is not open to a caller: {why}")]
+    NotOpen {
+        /// The configured name.
+        database: String,
+        /// The reason, for the log.
+        why: String,
+    },
     /// PostgreSQL is unreachable, or refuses the login.
     #[error("failed to connect to database '{database}': {}", HostCauses(tried))]
     Connect {
@@ -74,6 +85,10 @@ impl LeaseError {
     /// Returns the message for a caller, and logs a failed connection. The caller sees its cause
     /// only if the operator allows that; else it gets the request id of the line in the log.
     pub fn public_message(&self) -> String {
+        if let Self::NotOpen { database, why } = self {
+            warn!(database, why, "a database is not open to a caller");
+            return NOT_OPEN.to_owned();
+        }
         let Self::Connect {
             database,
             is_shown,

@@ -164,7 +164,7 @@ impl Inner {
         // One permit of the account is taken by this call.
         let holds_some = self.share.taken() > 1;
         let waiting = self.database.connection_limit().wait();
-        self.make_way(|pool| Arc::ptr_eq(&pool.database, &self.database));
+        self.make_way(|pool| pool.database.is_limited_with(&self.database));
         let of_all = waiting.take(holds_some, wait.at_most(limit)).await;
         let of_all = of_all.ok_or_else(|| LeaseError::Full {
             database: database(),

@@ -200,7 +200,10 @@ impl Execution {
                 (true, true) => self.progress.completed < 1,
                 (true, false) => !is_understood && is_syntax(&error),
                 // The commands before the text, and DECLARE.
-                (false, true) => self.progress.completed < 3,
+                (false, true) => {
+                    let commands = self.lease.session().prefix.commands;
+                    self.progress.completed < commands + 3
+                }
                 (false, false) => self.progress.completed < 2,
             };
             return Err(match self.stop(error, is_unfit, false).await {

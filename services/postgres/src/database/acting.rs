@@ -1,0 +1,273 @@
+//! The role and the settings that the statements of a caller run with.
+
+#[cfg(test)]
+mod tests;
+
+use std::{fmt::Write as _, path::PathBuf};
+
+use crate::{
+    driver::{DriverError, Row},
+    quoted,
+};
+
+/// Longest name of a role, in bytes.
+const LONGEST_ROLE: usize = 63;
+
+/// Longest value of a setting, in bytes.
+const LONGEST_VALUE: usize = 1024;
+
+/// Settings of a role that are applied for it, besides those with a dot in their names.
+const OWN_SETTINGS: [&str; 2] = ["search_path", "work_mem"];
+
+/// The role and the settings that the statements of a caller run with, in place of the ones of the
+/// database's own user.
+///
+/// ```
+/// use ziggurat_postgres::database::{Acting, Way};
+///
+/// let acting = Acting::default().with_role("tenant_7", Way::SetRole)?;
+/// let acting = acting.with_setting("app.tenant", "7")?;
+/// assert_eq!(acting.role(), Some("tenant_7"));
+/// assert!(Acting::default().with_role("pg_monitor", Way::SetRole).is_err());
+/// # Ok::<_, ziggurat_postgres::database::InvalidActing>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Acting {
+    role: Option<(String, Way)>,
+    settings: Vec<(String, String)>,
+    is_strict: bool,
+}
+
+/// How a connection gets its role.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Way {
+    /// It logs in as the role, with the files of the role in this folder; without a folder, with the
+    /// password file.
+    ConnectAs(Option<PathBuf>),
+    /// It logs in as the database's own user, who is a member of the role.
+    SetRole,
+}
+
+/// A role or a setting that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidActing {
+    /// PostgreSQL cuts names that are longer.
+    #[error("a role has 1 to {LONGEST_ROLE} bytes, and no NUL character")]
+    RoleName,
+    /// These roles have too many rights.
+    #[error("role {0} is one of PostgreSQL's own")]
+    RoleOfPostgres(String),
+    /// The value cannot be a setting.
+    #[error("the value of setting {0} has more than {LONGEST_VALUE} bytes, or a NUL character")]
+    Value(String),
+}
+
+/// The commands in front of a caller's text that give it its role and settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    /// Each begins with a semicolon.
+    pub(crate) sql: String,
+    /// Their number.
+    pub(crate) commands: u32,
+}
+
+/// How a database serves a caller.
+#[derive(Debug)]
+pub(super) enum Served {
+    /// With this role and these settings.
+    Acting(Acting),
+    /// Not at all, for a reason that only the log has.
+    Refused(String),
+}
+
+// === impl Acting ===
+
+impl Acting {
+    /// Sets the role.
+    ///
+    /// # Errors
+    /// Fails if no caller may have the role.
+    pub fn with_role(self, role: &str, way: Way) -> Result<Self, InvalidActing> {
+        if !(1..=LONGEST_ROLE).contains(&role.len()) || role.contains('\0') {
+            return Err(InvalidActing::RoleName);
+        }
+        if role == "postgres" || role.starts_with("pg_") {
+            return Err(InvalidActing::RoleOfPostgres(role.to_owned()));
+        }
+        let role = Some((role.to_owned(), way));
+        Ok(Self { role, ..self })
+    }
+
+    /// Adds a setting.
+    ///
+    /// # Errors
+    /// Fails if PostgreSQL would not take the value as it is.
+    pub fn with_setting(mut self, name: &str, value: &str) -> Result<Self, InvalidActing> {
+        if value.len() > LONGEST_VALUE || value.contains('\0') {
+            return Err(InvalidActing::Value(name.to_owned()));
+        }
+        self.settings.push((name.to_owned(), value.to_owned()));
+        Ok(self)
+    }
+
+    /// Refuses connections on which the text of a caller could call `set_config`.
+    #[must_use]
+    pub fn with_strictness(self, is_strict: bool) -> Self {
+        Self { is_strict, ..self }
+    }
+
+    /// Returns the role, if it is not the database's own user.
+    #[must_use]
+    pub fn role(&self) -> Option<&str> {
+        self.role.as_ref().map(|(role, _)| &**role)
+    }
+
+    /// Returns the settings.
+    #[must_use]
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.settings
+    }
+
+    pub(super) fn way(&self) -> Option<&Way> {
+        self.role.as_ref().map(|(_, way)| way)
+    }
+
+    /// Returns the role of the startup message.
+    pub(super) fn startup_role(&self) -> Option<&str> {
+        let is_set = self.way() == Some(&Way::SetRole);
+        self.role().filter(|_| is_set)
+    }
+
+    /// Returns whether the text of a caller could become another caller.
+    fn is_guarded(&self) -> bool {
+        !self.settings.is_empty() || self.startup_role().is_some()
+    }
+
+    /// Returns the columns of the first query on a connection that [`prefix`](Self::prefix) reads.
+    pub(crate) fn question(&self) -> String {
+        let role = self.role().map_or("session_user".to_owned(), literal);
+        // An unknown role is an error of PostgreSQL.
+        format!(
+            "(SELECT pg_catalog.bool_or(rolsuper OR rolbypassrls OR rolreplication OR \
+             rolcreaterole) FROM pg_catalog.pg_roles \
+             WHERE rolname IN ({role}::pg_catalog.name, session_user)), \
+             pg_catalog.has_function_privilege({role}::pg_catalog.name, \
+             'pg_catalog.set_config(text, text, boolean)', 'EXECUTE'), \
+             (SELECT pg_catalog.json_agg(entry ORDER BY s.setdatabase) \
+             FROM pg_catalog.pg_db_role_setting s \
+             JOIN pg_catalog.pg_roles r ON r.oid = s.setrole \
+             CROSS JOIN pg_catalog.unnest(s.setconfig) AS entry \
+             WHERE r.rolname = {role}::pg_catalog.name AND s.setdatabase IN (0, \
+             (SELECT oid FROM pg_catalog.pg_database \
+             WHERE datname = pg_catalog.current_database())))"
+        )
+    }
+
+    /// Returns the commands in front of each text, for a connection that gave this answer to the
+    /// [`question`](Self::question), which begins at this column.
+    pub(crate) fn prefix(&self, answer: &Row, first: usize) -> Result<Prefix, DriverError> {
+        // Without a role of its own, the database's own user is the operator's choice.
+        if self.role.is_some() && answer.text(first)? != "f" {
+            let why = "it, or the user of the database, is a superuser, or has BYPASSRLS, \
+                       REPLICATION or CREATEROLE";
+            return Err(self.refusal(why));
+        }
+        if self.is_strict && self.is_guarded() && answer.text(first + 1)? != "f" {
+            let why = "it may execute set_config; run: REVOKE EXECUTE ON FUNCTION \
+                       pg_catalog.set_config(text, text, boolean) FROM PUBLIC";
+            return Err(self.refusal(why));
+        }
+        let mut prefix = Prefix::default();
+        if self.startup_role().is_some() {
+            let own = answer.get::<Option<String>>(first + 2)?;
+            let own = own.as_deref().unwrap_or("[]");
+            let own: Vec<String> = serde_json::from_str(own).map_err(DriverError::value)?;
+            own.iter().for_each(|entry| prefix.add_own(entry));
+        }
+        for (name, value) in &self.settings {
+            prefix.add(name, &literal(value));
+        }
+        if let Some(role) = self.startup_role() {
+            prefix.sql += "; SET LOCAL ROLE ";
+            prefix.sql += &quoted(role);
+            prefix.commands += 1;
+        }
+        Ok(prefix)
+    }
+
+    fn refusal(&self, why: &str) -> DriverError {
+        let role = self.role().unwrap_or("of the database's own user");
+        DriverError::Role(format!("role {role}: {why}").into())
+    }
+}
+
+// === impl Prefix ===
+
+impl Prefix {
+    fn add(&mut self, name: &str, value: &str) {
+        let parts: Vec<_> = name.split('.').map(quoted).collect();
+        write!(self.sql, "; SET LOCAL {} TO {value}", parts.join("."))
+            .expect("a string takes everything");
+        self.commands += 1;
+    }
+
+    /// Adds a setting of the role, which PostgreSQL applies only at the login of the role.
+    fn add_own(&mut self, entry: &str) {
+        let Some((name, value)) = entry.split_once('=') else {
+            return;
+        };
+        if !name.contains('.') && !OWN_SETTINGS.contains(&name) {
+            return;
+        }
+        let value = if name == "search_path" {
+            let schemas: Vec<_> = schemas(value).iter().map(|it| literal(it)).collect();
+            schemas.join(", ")
+        } else {
+            literal(value)
+        };
+        self.add(name, if value.is_empty() { "''" } else { &value });
+    }
+}
+
+/// Returns the names of a list of schemas, as PostgreSQL keeps it: in quotes where they need them.
+fn schemas(list: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = list.trim_start();
+    while !rest.is_empty() {
+        let mut name = String::new();
+        if let Some(inner) = rest.strip_prefix('"') {
+            let mut letters = inner.char_indices().peekable();
+            let mut end = inner.len();
+            while let Some((at, letter)) = letters.next() {
+                if letter != '"' {
+                    name.push(letter);
+                } else if letters.next_if(|(_, next)| *next == '"').is_some() {
+                    name.push('"');
+                } else {
+                    end = at + 1;
+                    break;
+                }
+            }
+            rest = &inner[end..];
+        } else {
+            let end = rest.find(',').unwrap_or(rest.len());
+            rest[..end].trim_end().clone_into(&mut name);
+            rest = &rest[end..];
+        }
+        names.push(name);
+        rest = rest.trim_start().trim_start_matches(',').trim_start();
+    }
+    names
+}
+
+/// Returns a text in quotes that means the same whatever `standard_conforming_strings` is.
+fn literal(text: &str) -> String {
+    let doubled = text.replace('\'', "''");
+    if doubled.contains('\\') {
+        format!(" E'{}'", doubled.replace('\\', "\\\\"))
+    } else {
+        format!("'{doubled}'")
+    }
+}

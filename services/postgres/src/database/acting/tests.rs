@@ -1,0 +1,229 @@
+use std::{os::unix::fs::PermissionsExt as _, sync::Arc};
+
+use super::*;
+use crate::{
+    database::{Database, Password},
+    fixture::{Fixture, ask},
+    pool::{LeaseError, Pool},
+    single_round_trip::{ReadOnlyQuery, Value},
+};
+
+/// A database with a table of two tenants, whose rows each role sees its own of, and a setting too.
+struct Tenants {
+    fixture: Fixture,
+    /// The beginning of the names of the roles, which all databases of a server share.
+    mark: String,
+}
+
+impl Tenants {
+    async fn new() -> Self {
+        let mut fixture = Fixture::new().await;
+        let mark = fixture.settings.database.clone();
+        let roles = format!(
+            "CREATE ROLE \"{mark}_login\" LOGIN NOINHERIT PASSWORD 'login';\
+             CREATE ROLE \"{mark}_one\" LOGIN PASSWORD 'one';\
+             CREATE ROLE \"{mark}_two\" LOGIN PASSWORD 'two';\
+             CREATE ROLE \"{mark}_boss\" LOGIN BYPASSRLS PASSWORD 'boss';\
+             CREATE ROLE \"{mark}_far\" LOGIN PASSWORD 'far';\
+             GRANT \"{mark}_one\", \"{mark}_two\", \"{mark}_boss\" TO \"{mark}_login\";\
+             ALTER ROLE \"{mark}_one\" SET search_path = \"Odd \"\"one\", public;\
+             ALTER ROLE \"{mark}_one\" SET work_mem = '5MB';\
+             ALTER ROLE \"{mark}_one\" SET app.own = 'it''s \\here';\
+             REVOKE EXECUTE ON FUNCTION pg_catalog.set_config(text, text, boolean) FROM PUBLIC;\
+             CREATE TABLE orders (owner name, tenant text, id int);\
+             INSERT INTO orders VALUES ('{mark}_one', 'a', 1), ('{mark}_two', 'b', 2);\
+             ALTER TABLE orders ENABLE ROW LEVEL SECURITY;\
+             CREATE POLICY own ON orders USING (owner = current_user \
+                 OR tenant = nullif(current_setting('app.tenant', true), ''));\
+             GRANT SELECT ON orders TO PUBLIC;"
+        );
+        fixture.given(&roles).await;
+        Self { fixture, mark }
+    }
+
+    fn role(&self, name: &str) -> String {
+        format!("{}_{name}", self.mark)
+    }
+
+    /// The database as the login role reaches it.
+    fn database(&self) -> Arc<Database> {
+        self.fixture.describe(|settings| {
+            settings.user = self.role("login");
+            settings.password = Password::Given("login".to_owned().into());
+            settings.query_timeout = std::time::Duration::from_secs(20);
+        })
+    }
+
+    fn pool(&self, acting: Acting) -> Pool {
+        let database = self.database().acting(acting).expect("usable");
+        self.fixture.pools.pool("caller", &Arc::new(database))
+    }
+
+    fn set_role(&self, name: &str) -> Acting {
+        let acting = Acting::default().with_role(&self.role(name), Way::SetRole);
+        acting.expect("good").with_strictness(true)
+    }
+}
+
+async fn lines(pool: &Pool, sql: &str) -> String {
+    ask(pool, sql).await.expect(sql).0.replace('\n', " ")
+}
+
+/// Asks as the server itself asks on behalf of a caller.
+async fn asked(pool: &Pool, sql: &str, values: &[Value]) -> String {
+    let query = ReadOnlyQuery {
+        name: "SELECT",
+        before: Some("SELECT 1".to_owned()),
+        query: sql.to_owned(),
+        values: values.to_vec(),
+    };
+    let lease = pool.lease().await.expect("a connection");
+    let rows = query.read(lease, |row| Ok(row.text(0)?.to_owned())).await;
+    rows.expect(sql).join(" ")
+}
+
+#[tokio::test]
+async fn each_way_of_a_statement_runs_with_the_role() {
+    let tenants = Tenants::new().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder
+        .path()
+        .join(format!("{}.password", tenants.role("one")));
+    std::fs::write(&file, "one\n").expect("written");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("private");
+    let way = Way::ConnectAs(Some(folder.path().to_owned()));
+    let acting = Acting::default().with_role(&tenants.role("one"), way);
+    let connected = tenants.pool(acting.expect("good"));
+    let set = tenants.pool(tenants.set_role("one"));
+    for pool in [connected, set] {
+        for sql in [
+            "SELECT id FROM orders",
+            "WITH x AS (SELECT id FROM orders) SELECT id FROM x",
+            "SELECT id FROM orders ORDER BY id; ",
+        ] {
+            assert_eq!(lines(&pool, sql).await, "id 1", "{sql}");
+        }
+        assert_eq!(asked(&pool, "SELECT id FROM orders", &[]).await, "1");
+        let value = [Value::from(0_i64)];
+        assert_eq!(
+            asked(&pool, "SELECT id FROM orders WHERE id > $1", &value).await,
+            "1"
+        );
+        let table = lines(&pool, "TABLE orders").await;
+        assert!(table.ends_with("\t1") && !table.contains("\tb"), "{table}");
+        // The settings of the role hold as after its login.
+        for (name, value) in [
+            ("search_path", "\"Odd \"\"one\", public"),
+            ("work_mem", "5MB"),
+            ("app.own", "it's \\here"),
+        ] {
+            let shown = asked(&pool, &format!("SHOW {name}"), &[]).await;
+            assert_eq!(shown, value, "{name}");
+        }
+        // An error leaves nothing behind.
+        assert!(ask(&pool, "SELECT 1 / 0").await.is_err());
+        assert_eq!(lines(&pool, "SELECT id FROM orders").await, "id 1");
+    }
+}
+
+#[tokio::test]
+async fn settings_are_of_the_statement_and_end_with_it() {
+    let tenants = Tenants::new().await;
+    let acting = |tenant: &str| {
+        let acting = Acting::default().with_strictness(true);
+        acting.with_setting("app.tenant", tenant).expect("good")
+    };
+    for (tenant, expected) in [
+        ("a", "id 1"),
+        ("b", "id 2"),
+        ("' OR true --", "id"),
+        ("\\' --", "id"),
+    ] {
+        let pool = tenants.pool(acting(tenant));
+        let rows = lines(&pool, "SELECT id FROM orders").await;
+        assert_eq!(rows.trim(), expected, "{tenant}");
+        let shown = asked(&pool, "SELECT current_setting('app.tenant')", &[]).await;
+        assert_eq!(shown, tenant);
+    }
+    let too_long = Acting::default().with_setting("app.tenant", &"x".repeat(1025));
+    assert!(too_long.is_err());
+}
+
+#[tokio::test]
+async fn a_role_that_sees_too_much_or_does_not_exist_is_refused() {
+    let mut tenants = Tenants::new().await;
+    let connect_as = |name: &str| {
+        let acting = Acting::default().with_role(&tenants.role(name), Way::ConnectAs(None));
+        acting.expect("good")
+    };
+    let refused = async |tenants: &Tenants, acting: Acting| {
+        let lease = tenants.pool(acting).lease().await;
+        let error = lease.expect_err("refused");
+        assert!(matches!(error, LeaseError::NotOpen { .. }), "{error}");
+        assert_eq!(error.public_message(), "This database is not open to you.");
+        error.to_string()
+    };
+    let why = refused(&tenants, tenants.set_role("boss")).await;
+    assert!(why.contains("BYPASSRLS"), "{why}");
+    // The login is no member of this one.
+    refused(&tenants, tenants.set_role("far")).await;
+    refused(&tenants, tenants.set_role("nobody")).await;
+    refused(&tenants, connect_as("nobody")).await;
+    // The database's own user may do everything.
+    let role = tenants.role("one");
+    let acting = Acting::default()
+        .with_role(&role, Way::SetRole)
+        .expect("good");
+    let own = tenants
+        .fixture
+        .describe(|_| {})
+        .acting(acting)
+        .expect("usable");
+    let pool = tenants.fixture.pools.pool("caller", &Arc::new(own));
+    let error = pool.lease().await.expect_err("refused");
+    assert!(error.to_string().contains("is a superuser"), "{error}");
+
+    let grant = "GRANT EXECUTE ON FUNCTION pg_catalog.set_config(text, text, boolean) TO PUBLIC";
+    tenants.fixture.given(grant).await;
+    let why = refused(&tenants, tenants.set_role("one")).await;
+    assert!(why.contains("REVOKE EXECUTE"), "{why}");
+    let lax = tenants.set_role("one").with_strictness(false);
+    assert!(tenants.pool(lax).lease().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_refused_caller_gets_no_connection() {
+    let tenants = Tenants::new().await;
+    let database = Arc::new(tenants.database().refusing("no rule fits"));
+    let pool = tenants.fixture.pools.pool("caller", &database);
+    let error = pool.lease().await.expect_err("refused");
+    assert_eq!(error.public_message(), "This database is not open to you.");
+    let text = error.to_string();
+    assert!(
+        text.ends_with("is not open to a caller: no rule fits"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_list_of_schemas_is_read_as_postgres_keeps_it() {
+    for (list, expected) in [
+        ("public", &["public"][..]),
+        ("\"$user\", public", &["$user", "public"]),
+        ("\"a, \"\"b\"\"\" ,c", &["a, \"b\"", "c"]),
+        ("\"\"", &[""]),
+        ("", &[]),
+    ] {
+        assert_eq!(schemas(list), expected, "{list}");
+    }
+}
+
+#[test]
+fn roles_of_postgres_and_names_that_it_would_cut_are_refused() {
+    for role in ["postgres", "pg_monitor", "", "a\0b", &"x".repeat(64)] {
+        let acting = Acting::default().with_role(role, Way::SetRole);
+        assert!(acting.is_err(), "{role}");
+    }
+    let longest = "x".repeat(63);
+    assert!(Acting::default().with_role(&longest, Way::SetRole).is_ok());
+}
