@@ -24,7 +24,7 @@ use ziggurat_tokens::issuer::{self, Issuer, TokenVerifier};
 
 use crate::{
     catalogue::{self, CatalogueBuilder, current::CurrentCatalogue, knowledge::Knowledge},
-    configuration::{Auth, Configuration, Entry, Http, Loaded},
+    configuration::{Auth, Configuration, Http, Loaded},
     observation::{Observation, metrics},
     providers::{Providers, proxy},
     reload::administered::{Administered, ReloadRequest},
@@ -268,7 +268,11 @@ fn detached_calls(tasks: &mut JoinSet<()>) -> DetachedCalls {
 
 /// Describes the databases for the services.
 pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = Configured> {
-    configuration.databases.iter().map(Entry::configured)
+    let local = &configuration.identities.local;
+    configuration
+        .databases
+        .iter()
+        .map(|entry| entry.configured(local))
 }
 
 /// Makes the readiness of the server, which depends on the audit trail if there is one.

@@ -31,6 +31,7 @@ use std::path::PathBuf;
 
 use ziggurat_answers::ResultFormat;
 use ziggurat_calls::toolsets::Toolsets;
+use ziggurat_postgres_tools::ConnectionUrls;
 use ziggurat_runtime::{
     Places,
     config::{self, Input, Section},
@@ -148,6 +149,19 @@ pub(crate) type Loaded = config::Loaded<Configuration>;
 // === impl Configuration ===
 
 impl Configuration {
+    /// Switches connection URLs off where a database knows its callers: a URL would lead past that.
+    fn with_known_callers(mut self, file: &Section<'_>) -> Self {
+        let urls = &mut self.builtins.connection_urls;
+        let knows_callers = self.databases.iter().any(|it| it.callers.is_some());
+        if knows_callers && *urls != ConnectionUrls::Off {
+            if *urls != ConnectionUrls::Configured {
+                file.warn("builtins.connection_urls is off, since a database knows its callers");
+            }
+            *urls = ConnectionUrls::Off;
+        }
+        self
+    }
+
     /// Loads the configuration. To reload it, call this again with the same arguments.
     ///
     /// Reads files, and may therefore block; does not use the network.
@@ -274,5 +288,5 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         data_folder,
     };
     file.warn_of_variables(PREFIX);
-    configuration
+    configuration.with_known_callers(file)
 }

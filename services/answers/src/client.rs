@@ -144,6 +144,9 @@ pub async fn recent_metadata(current: &Current) -> Result<Arc<Metadata>, Error> 
 /// Describes a failed connection for the caller.
 #[must_use]
 pub fn unavailable(cause: &LeaseError) -> Reported {
+    if let LeaseError::NotOpen { .. } = cause {
+        return Reported::new(cause.public_message());
+    }
     no_client(&cause.public_message())
 }
 

@@ -9,7 +9,10 @@ use tracing::warn;
 use ziggurat_postgres::database::Database;
 use ziggurat_tokens::{Holder, Identity};
 
-use crate::cache::Cache;
+use crate::{
+    cache::Cache,
+    callers::{Callers, KnownCallers},
+};
 
 /// A database, and the users that may use it.
 #[derive(Clone, Debug)]
@@ -20,6 +23,8 @@ pub struct Configured {
     read_only: Arc<Database>,
     pub(super) users: Arc<[String]>,
     clients: Arc<[ClientEntry]>,
+    /// Rules for the role and the settings of each caller, if it knows its callers.
+    callers: Option<Arc<KnownCallers>>,
     pub(super) cache: Arc<Cache>,
 }
 
@@ -56,6 +61,7 @@ impl Configured {
             read_only,
             users: Arc::default(),
             clients: Arc::default(),
+            callers: None,
             database,
         }
     }
@@ -78,6 +84,12 @@ impl Configured {
         self
     }
 
+    /// Gives each caller a role and settings of its own.
+    pub fn with_callers(self, callers: Callers) -> Self {
+        let callers = Some(Arc::new(KnownCallers::new(callers)));
+        Self { callers, ..self }
+    }
+
     /// Returns the database.
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
@@ -87,16 +99,20 @@ impl Configured {
     /// Returns it as a caller may use it.
     pub(super) fn seen_by(&self, identity: Option<&Identity>) -> Self {
         Self {
-            database: Arc::clone(self.database_for(identity)),
+            database: self.database_for(identity),
             ..self.clone()
         }
     }
 
     /// Returns the database as a caller may use it.
-    pub(super) fn database_for(&self, identity: Option<&Identity>) -> &Arc<Database> {
-        match identity {
+    pub(super) fn database_for(&self, identity: Option<&Identity>) -> Arc<Database> {
+        let database = match identity {
             Some(identity) if !identity.may_write() => &self.read_only,
             _ => &self.database,
+        };
+        match &self.callers {
+            Some(callers) => callers.database(database, identity),
+            None => Arc::clone(database),
         }
     }
 
@@ -161,6 +177,10 @@ impl Configured {
                 .iter()
                 .map(|entry| &entry.text)
                 .eq(other.clients.iter().map(|entry| &entry.text))
+            && match (&self.callers, &other.callers) {
+                (Some(one), Some(other)) => one.callers.has_rules_of(&other.callers),
+                (one, other) => one.is_none() && other.is_none(),
+            }
             && self.database.is_same(&other.database)
     }
 }

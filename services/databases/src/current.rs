@@ -74,14 +74,22 @@ impl Current {
     /// # Errors
     /// Fails if the load fails or there is no connection.
     pub async fn metadata(&self) -> Result<Arc<Metadata>, MetadataError> {
+        self.check_open()?;
         let max_age = self.database().settings().metadata_ttl;
         let call = self.pool.call();
         self.cache.metadata(&self.pools, max_age, call).await
     }
 
+    /// Checks that the caller may use the database. Its tables are kept for all callers.
+    fn check_open(&self) -> Result<(), MetadataError> {
+        let open = self.pool.check_open();
+        open.map_err(|error| MetadataError::Load(Arc::new(error.into())))
+    }
+
     /// Returns its tables if they are cached, of any age; nothing is loaded.
     #[must_use]
     pub fn cached_metadata(&self) -> Option<Arc<Metadata>> {
+        self.pool.check_open().ok()?;
         self.cache.cached().map(|(metadata, _)| metadata)
     }
 
@@ -97,6 +105,7 @@ impl Current {
     /// # Errors
     /// Fails under the same conditions as [`metadata`](Self::metadata).
     pub async fn metadata_within(&self, age: Duration) -> Result<Arc<Metadata>, MetadataError> {
+        self.check_open()?;
         let max_age = self.database().settings().metadata_ttl.min(age);
         let call = self.pool.call();
         self.cache.metadata(&self.pools, max_age, call).await

@@ -26,6 +26,7 @@
 //! ```
 
 mod cache;
+mod callers;
 mod configured;
 mod current;
 mod error;
@@ -62,6 +63,7 @@ use ziggurat_tokens::{Holder, Identity, Selection::Replicated};
 
 pub use self::{
     cache::MetadataError,
+    callers::{Callers, RoleRule, SettingRule, Who},
     configured::Configured,
     current::Current,
     error::{AdHocDenied, NoDatabase, SelectError},
@@ -218,14 +220,8 @@ impl Databases {
         name: &str,
         call: &CallContext,
     ) -> Option<Result<Arc<Metadata>, MetadataError>> {
-        let (cache, max_age) = {
-            let list = self.list();
-            let configured =
-                permitted(&list, identity).find(|open| open.database.name() == name)?;
-            let max_age = configured.database.settings().metadata_ttl;
-            (Arc::clone(&configured.cache), max_age)
-        };
-        Some(cache.metadata(&self.shared.pools, max_age, call).await)
+        let current = self.named(identity, name)?.with_call(call.clone());
+        Some(current.metadata().await)
     }
 
     /// Lets PostgreSQL check a text that it does not run, in the database of this name, or in the
@@ -329,7 +325,7 @@ impl Databases {
         let account = account.as_deref().unwrap_or(key);
         let database = configured.database_for(identity);
         Current {
-            pool: pools.pool_of(key, account, database),
+            pool: pools.pool_of(key, account, &database),
             pools,
             cache: Arc::clone(&configured.cache),
             withholds_writes: configured.database.allows_writes() && !database.allows_writes(),

@@ -201,7 +201,7 @@ pub struct Database {
     certificates: Certificates,
     targets: Arc<[Target]>,
     limit: Arc<ConnectionLimit>,
-    /// How a caller is served, where the database knows its callers.
+    /// The role of a caller or its refusal, where the database knows its callers.
     served: Option<Arc<Served>>,
 }
 

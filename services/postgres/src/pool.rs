@@ -385,6 +385,20 @@ impl Pool {
         &self.inner.database
     }
 
+    /// Checks that the caller may use the database. It needs no connection.
+    ///
+    /// # Errors
+    /// Fails if the database knows its callers, and this one may not use it.
+    pub fn check_open(&self) -> Result<(), LeaseError> {
+        let database = &self.inner.database;
+        database.refusal().map_or(Ok(()), |why| {
+            Err(LeaseError::NotOpen {
+                database: database.name().to_owned(),
+                why: why.to_owned(),
+            })
+        })
+    }
+
     /// Waits for a connection; first come, first served.
     ///
     /// # Errors
@@ -392,12 +406,7 @@ impl Pool {
     /// when PostgreSQL is unreachable or refuses the login.
     pub async fn lease(&self) -> Result<Lease, LeaseError> {
         let inner = &self.inner;
-        if let Some(why) = inner.database.refusal() {
-            return Err(LeaseError::NotOpen {
-                database: inner.database.name().to_owned(),
-                why: why.to_owned(),
-            });
-        }
+        self.check_open()?;
         let wait = Wait::begin(&inner.database);
         let began = inner.metrics.is_on().then(Instant::now);
         // The semaphore is fair: a free permit goes to waiting callers first.

@@ -107,6 +107,9 @@ impl From<MetadataError> for Stop {
 impl From<LeaseError> for Stop {
     fn from(error: LeaseError) -> Self {
         let code = match error {
+            LeaseError::NotOpen { .. } => {
+                return Self::new(StatusCode::FORBIDDEN, "denied", error.public_message());
+            }
             LeaseError::Busy { .. } | LeaseError::Account { .. } | LeaseError::Full { .. } => {
                 "busy"
             }

@@ -9,12 +9,12 @@ use serde::{
 use serde_json::value::RawValue;
 use ziggurat_mcp::Reported;
 use ziggurat_postgres::single_round_trip::Value;
-use ziggurat_tokens::Identity;
+use ziggurat_tokens::{CallerFacts, Identity};
 
 use crate::{
     definition::Definition,
     kind::{Checked, Kind, holds_nul},
-    parameter::{CallerFacts, Filling, Parameter},
+    parameter::{Filling, Parameter},
 };
 
 /// Limit on the characters of an unknown name that an error repeats.

@@ -1,14 +1,9 @@
 //! Tools that need claims of their callers.
 
 use ziggurat_databases::Databases;
-use ziggurat_tokens::Identity;
+use ziggurat_tokens::{Fact, Identity};
 
-use crate::{
-    SqlTools,
-    definition::Definition,
-    parameter::{Filling, Source},
-    tool::is_open,
-};
+use crate::{SqlTools, definition::Definition, parameter::Filling, tool::is_open};
 
 /// A tool that has parameters which are filled with claims of its caller.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +37,7 @@ impl<'a> ClaimedTool<'a> {
     /// Returns the names of the claims.
     pub fn claims(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.sources().filter_map(|source| match source {
-            Source::Claim(name) => Some(&**name),
+            Fact::Claim(name) => Some(&**name),
             _ => None,
         })
     }
@@ -51,17 +46,17 @@ impl<'a> ClaimedTool<'a> {
     #[must_use]
     pub fn is_for_clients(&self) -> bool {
         let mut sources = self.sources();
-        !sources.any(|source| matches!(source, Source::User | Source::Token))
+        !sources.any(|source| matches!(source, Fact::User | Fact::Token))
     }
 
     /// Returns whether the tool exists for a caller, once the caller has the claims.
     #[must_use]
     pub fn is_open(&self, identity: Option<&Identity>, databases: &Databases) -> bool {
-        let is_needed = |source: &Source| !matches!(source, Source::Claim(_));
+        let is_needed = |source: &Fact| !matches!(source, Fact::Claim(_));
         is_open(self.0, databases, identity, is_needed)
     }
 
-    fn sources(self) -> impl Iterator<Item = &'a Source> + use<'a> {
+    fn sources(self) -> impl Iterator<Item = &'a Fact> + use<'a> {
         let definition = self.0;
         let fillings = definition.parameters.iter().map(|it| &it.filling);
         fillings.filter_map(|filling| match filling {

@@ -15,7 +15,7 @@ use ziggurat_mcp::{
 use ziggurat_postgres::{
     error::QueryError, large_rows::LargeRows, rows::ResultRow, statement::Statement,
 };
-use ziggurat_tokens::Identity;
+use ziggurat_tokens::{CallerFacts, Fact, Identity};
 
 use self::answer::Answer;
 pub(crate) use self::answer::AnswerError;
@@ -25,7 +25,7 @@ use crate::{
     definition::{Definition, Shape},
     input_schema,
     kind::Checked,
-    parameter::{CallerFacts, Filling, Source},
+    parameter::Filling,
 };
 
 /// A call of a tool, once its database is known.
@@ -245,7 +245,7 @@ pub(crate) fn is_open(
     definition: &Definition,
     databases: &Databases,
     identity: Option<&Identity>,
-    is_needed: impl Fn(&Source) -> bool,
+    is_needed: impl Fn(&Fact) -> bool,
 ) -> bool {
     let local = &definition.local;
     let facts = CallerFacts { identity, local };

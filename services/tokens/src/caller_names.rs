@@ -54,6 +54,19 @@ impl CallerNames {
         Self::read_named(section, scopes)
     }
 
+    /// Reads the callers that an entry names by one of the keys `user`, `token`, `client` and `local`.
+    #[must_use]
+    pub fn read_one(section: &Section<'_>) -> Self {
+        let text = |key: &str| section.key(key).text().into_iter().collect();
+        Self {
+            tokens: text("token"),
+            users: text("user"),
+            clients: text("client"),
+            is_for_local: section.key("local").boolean().unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
     fn read_named(section: &Section<'_>, scopes: Vec<String>) -> Self {
         let texts = |key: &str| section.key(key).texts().unwrap_or_default();
         let is_true = |key: &str| section.key(key).boolean().unwrap_or_default();

@@ -46,6 +46,7 @@ mod claims;
 mod clock;
 mod commands;
 mod expiry;
+mod fact;
 pub mod file;
 mod grant;
 mod identity;
@@ -65,6 +66,7 @@ pub use self::{
     clock::WallClock,
     commands::{CommandError, TokenCommand, TokenOptions, TokenTargets, push_claims},
     expiry::{Expiry, InvalidExpiry},
+    fact::{CallerFacts, Fact},
     grant::Grant,
     identity::{Account, Holder, Identity, Selection},
     local::{Local, LocalCaller},

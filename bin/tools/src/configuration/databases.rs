@@ -3,6 +3,7 @@
 
 mod check;
 mod entry;
+mod identity;
 mod libpq;
 mod raw;
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod faults;
 mod first_minutes;
 mod framing;
 mod http_rules;
+mod identity;
 mod index_advice;
 mod init;
 mod knowledge;

@@ -38,7 +38,7 @@ pub struct Acting {
     is_strict: bool,
 }
 
-/// How a connection gets its role.
+/// The way in which a connection gets its role.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Way {
@@ -73,7 +73,7 @@ pub(crate) struct Prefix {
     pub(crate) commands: u32,
 }
 
-/// How a database serves a caller.
+/// The answer of a database to one caller.
 #[derive(Debug)]
 pub(super) enum Served {
     /// With this role and these settings.
@@ -184,7 +184,9 @@ impl Acting {
             let own = answer.get::<Option<String>>(first + 2)?;
             let own = own.as_deref().unwrap_or("[]");
             let own: Vec<String> = serde_json::from_str(own).map_err(DriverError::value)?;
-            own.iter().for_each(|entry| prefix.add_own(entry));
+            for entry in &own {
+                prefix.add_own(entry);
+            }
         }
         for (name, value) in &self.settings {
             prefix.add(name, &literal(value));

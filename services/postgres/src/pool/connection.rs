@@ -19,7 +19,7 @@ use crate::{
     database::{
         Database, Issued, Match, Permits, Pooler, Prefix, ServerState, Target, TargetSessionAttrs,
     },
-    driver::{Client, ConnectOptions, DriverError, Endpoint},
+    driver::{Client, ConnectOptions, DriverError, Endpoint, Row},
     pool::{
         LeaseError,
         cause::{Cause, TriedHost},
@@ -236,14 +236,7 @@ impl Connection {
         let began = Instant::now();
         let connect = async {
             let mut client = enter(&database.targets()[index], began + limit).await?;
-            let acting = database.acts();
-            let rows = match acting {
-                Some(acting) => {
-                    let sql = format!("{SET_UP}, {}", acting.question());
-                    client.ask(&sql).await?
-                }
-                None => client.ask(SET_UP).await?,
-            };
+            let (rows, prefix) = set_up(&mut client, database).await?;
             let row = rows.first().ok_or(NO_ANSWER)?;
             let process = row.text(2)?.parse().map_err(DriverError::value)?;
             let pooler = database.settings().pooler;
@@ -251,10 +244,7 @@ impl Connection {
                 is_shared: pooler == Pooler::Transaction
                     || pooler == Pooler::Detect && process != client.process(),
                 is_usual: row.text(3)? == "t",
-                prefix: match acting {
-                    Some(acting) => acting.prefix(row, 4)?,
-                    None => Prefix::default(),
-                },
+                prefix,
             };
             if session.is_shared {
                 keeps_transactions(&mut client).await?;
@@ -321,6 +311,22 @@ const SET_UP: &str = "SELECT pg_catalog.pg_is_in_recovery(),
     pg_catalog.current_setting('standard_conforming_strings') = 'on'
         AND pg_catalog.current_setting('extra_float_digits')::int >= 1
         AND pg_catalog.current_setting('bytea_output') = 'hex'";
+
+/// Asks the first query of a connection. Also returns the commands for the role and the settings of
+/// its caller, if it has some.
+async fn set_up(
+    client: &mut Client,
+    database: &Database,
+) -> Result<(Vec<Row>, Prefix), DriverError> {
+    let Some(acting) = database.acts() else {
+        return Ok((client.ask(SET_UP).await?, Prefix::default()));
+    };
+    let rows = client
+        .ask(&format!("{SET_UP}, {}", acting.question()))
+        .await?;
+    let prefix = acting.prefix(rows.first().ok_or(NO_ANSWER)?, 4)?;
+    Ok((rows, prefix))
+}
 
 const NO_ANSWER: DriverError = DriverError::Protocol("a query has no rows");
 
@@ -405,7 +411,7 @@ async fn log_in(
     }
 }
 
-fn server_state(rows: &[crate::driver::Row]) -> Result<ServerState, DriverError> {
+fn server_state(rows: &[Row]) -> Result<ServerState, DriverError> {
     let row = rows.first().ok_or(NO_ANSWER)?;
     Ok(ServerState {
         is_standby: row.text(0)? == "t",

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use serde_yaml::Value as Yaml;
 use ziggurat_runtime::{Problem, causes};
-use ziggurat_tokens::is_claim_name;
+use ziggurat_tokens::{Fact, is_claim_name};
 
 use crate::{
     definition::{
@@ -14,7 +14,7 @@ use crate::{
         raw::RawParameter,
     },
     kind::{Kind, holds_nul},
-    parameter::{Filling, Parameter, Source},
+    parameter::{Filling, Parameter},
 };
 
 const INVALID_FROM: &str = "invalid from: write user, client, token, caller or {claim: name}";
@@ -107,7 +107,7 @@ fn filling(raw: &RawParameter, kind: &Kind) -> Result<Filling, Problem> {
     }
 }
 
-fn source(from: &Yaml, kind: &Kind) -> Result<Source, Problem> {
+fn source(from: &Yaml, kind: &Kind) -> Result<Fact, Problem> {
     if from.is_mapping() {
         return claim(from);
     }
@@ -117,7 +117,7 @@ fn source(from: &Yaml, kind: &Kind) -> Result<Source, Problem> {
         }
         Some(name) => {
             let source =
-                Source::read(name).ok_or_else(|| Problem::Invalid("from", name.to_owned()))?;
+                Fact::read(name).ok_or_else(|| Problem::Invalid("from", name.to_owned()))?;
             match kind {
                 Kind::List(_) => Err(format!("from: {name} does not apply to array").into()),
                 _ => Ok(source),
@@ -127,7 +127,7 @@ fn source(from: &Yaml, kind: &Kind) -> Result<Source, Problem> {
     }
 }
 
-fn claim(from: &Yaml) -> Result<Source, Problem> {
+fn claim(from: &Yaml) -> Result<Fact, Problem> {
     let members = from.as_mapping().filter(|members| members.len() == 1);
     let name = members.and_then(|members| members.get("claim"));
     let name = name.and_then(Yaml::as_str).ok_or(INVALID_FROM)?;
@@ -135,5 +135,5 @@ fn claim(from: &Yaml) -> Result<Source, Problem> {
         let name = name.escape_debug();
         return Err(format!("from: invalid name of a claim: {name}").into());
     }
-    Ok(Source::Claim(name.into()))
+    Ok(Fact::Claim(name.into()))
 }

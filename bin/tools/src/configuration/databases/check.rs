@@ -22,11 +22,15 @@ impl RawDatabase {
         let settings = self.settings(name, sources, default);
         let mut settings = settings.with_context(|| format!("database '{name}'"))?;
         self.connect.apply(&mut settings)?;
+        if self.callers.is_some() && settings.allow_dangerous_functions {
+            bail!("database '{name}': identity and allow_dangerous_functions exclude each other");
+        }
         Ok(Entry {
             database: Database::try_from(settings)?.into(),
             users: self.users,
             clients: self.clients,
             connect: self.connect,
+            callers: self.callers,
         })
     }
 

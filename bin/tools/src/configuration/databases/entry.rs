@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
-use ziggurat_databases::Configured;
+use ziggurat_databases::{Callers, Configured};
 use ziggurat_postgres::database::{ConnectKeys, Database};
+use ziggurat_tokens::LocalCaller;
 
 /// Database, and the users who may use it.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub(crate) struct Entry {
     pub(crate) clients: Vec<String>,
     /// Keys that say how to reach it.
     pub(crate) connect: ConnectKeys,
+    /// The role of each caller, if the database knows its callers.
+    pub(crate) callers: Option<Callers>,
 }
 
 // === impl Entry ===
@@ -32,13 +35,29 @@ impl Entry {
     pub(in crate::configuration) fn is_same(&self, other: &Self) -> bool {
         self.users == other.users
             && self.clients == other.clients
+            && is_same(self.callers.as_ref(), other.callers.as_ref())
             && self.database.is_same(&other.database)
     }
 
     /// Converts to the type that the database service uses.
-    pub(crate) fn configured(&self) -> Configured {
-        Configured::new(Arc::clone(&self.database))
+    pub(crate) fn configured(&self, local: &LocalCaller) -> Configured {
+        let configured = Configured::new(Arc::clone(&self.database))
             .with_users(self.users.iter().cloned())
-            .with_clients(self.clients.iter().cloned())
+            .with_clients(self.clients.iter().cloned());
+        match &self.callers {
+            None => configured,
+            Some(callers) => configured.with_callers(Callers {
+                local: local.clone(),
+                ..callers.clone()
+            }),
+        }
+    }
+}
+
+fn is_same(one: Option<&Callers>, other: Option<&Callers>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.has_rules_of(other),
+        (None, None) => true,
+        _ => false,
     }
 }

@@ -3,11 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ziggurat_databases::Callers;
 use ziggurat_postgres::database::ConnectKeys;
 use ziggurat_runtime::{
     config::{Section, Source, Value},
     flags::Flags,
 };
+
+use crate::configuration::databases::identity;
 
 /// Keys that take texts.
 const TEXTS: [&str; 18] = [
@@ -63,6 +66,8 @@ pub(super) struct RawDatabase {
     pub(super) users: Vec<String>,
     pub(super) clients: Vec<String>,
     pub(super) connect: ConnectKeys,
+    /// The role of each caller.
+    pub(super) callers: Option<Callers>,
     /// Keys with values of a service, which variables do not replace.
     pub(super) served: BTreeSet<&'static str>,
 }
@@ -84,6 +89,7 @@ impl RawDatabase {
                 .unwrap_or(false),
             hosts: file.key("hosts").list().map(hosts),
             connect: ConnectKeys::read(file),
+            callers: identity::read(file),
             texts: BTreeMap::new(),
             served: BTreeSet::new(),
         };

@@ -8,7 +8,7 @@ use crate::{
     single_round_trip::{ReadOnlyQuery, Value},
 };
 
-/// A database with a table of two tenants, whose rows each role sees its own of, and a setting too.
+/// A database with a table of two tenants. Each role sees its own rows, and so does a setting.
 struct Tenants {
     fixture: Fixture,
     /// The beginning of the names of the roles, which all databases of a server share.

@@ -1,0 +1,242 @@
+//! The role and the settings of each caller of a database.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    sync::{Arc, Mutex},
+};
+
+use regex::Regex;
+use ziggurat_postgres::database::{Acting, Database, InvalidActing, Way};
+use ziggurat_runtime::lock;
+use ziggurat_tokens::{
+    CallerFacts, CallerId, CallerNames, Claim, Fact, Holder, Identity, LocalCaller,
+};
+
+/// A claim of an issuer that counts only with the other one.
+const EMAIL: &str = "email";
+const EMAIL_VERIFIED: &str = "email_verified";
+
+/// The place of the claim in the name of a role.
+const VALUE: &str = "{}";
+
+/// Limit on the roles and settings that are kept for a database.
+const MAX_KNOWN: usize = 1000;
+
+/// Rules for the role and the settings of each caller.
+#[derive(Clone, Debug, Default)]
+pub struct Callers {
+    /// The way in which connections get their roles; without it they stay with the database's own user.
+    pub way: Option<Way>,
+    /// The first that fits gives the role.
+    pub roles: Vec<RoleRule>,
+    /// The role of callers that no rule fits; without it they are refused.
+    pub otherwise: Option<String>,
+    /// Settings of each statement.
+    pub settings: Vec<SettingRule>,
+    /// Refuses connections on which a text could call `set_config`.
+    pub is_strict: bool,
+    /// The caller of standard input and of a server without authentication.
+    pub local: LocalCaller,
+}
+
+/// A rule for the role of a caller.
+#[derive(Clone, Debug)]
+pub struct RoleRule {
+    /// The callers that it is for.
+    pub who: Who,
+    /// The role; `{}` stands for the value of the claim.
+    pub role: String,
+}
+
+/// The callers that a rule is for.
+#[derive(Clone, Debug)]
+pub enum Who {
+    /// Callers by their names.
+    Named(CallerNames),
+    /// Callers with a claim; if there is a pattern, its value matches the whole of it.
+    Claim(String, Option<Regex>),
+}
+
+/// A setting, and where its value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingRule {
+    /// Its name, two words with a dot between them.
+    pub name: String,
+    /// The fact about the caller.
+    pub from: Fact,
+    /// Refuses callers without the fact; else they have an empty value.
+    pub is_required: bool,
+}
+
+/// A database, by the role and the settings of its callers.
+#[derive(Debug)]
+pub(crate) struct KnownCallers {
+    pub(crate) callers: Callers,
+    known: Mutex<HashMap<(bool, Resolved), Arc<Database>>>,
+}
+
+/// The role and the settings of a caller, or the reason of its refusal.
+type Resolved = Result<Acting, String>;
+
+// === impl Callers ===
+
+impl Callers {
+    /// Returns the role and the settings of a caller, or why it is refused.
+    fn resolve(&self, identity: Option<&Identity>) -> Resolved {
+        let facts = CallerFacts {
+            identity,
+            local: &self.local,
+        };
+        if identity.is_none() && self.local.get().is_anonymous {
+            return Err("the caller has proved nothing".to_owned());
+        }
+        let mut acting = Acting::default().with_strictness(self.is_strict);
+        if let Some(way) = &self.way {
+            let role = self.role(&facts)?;
+            let given = acting.with_role(&role, way.clone());
+            acting = given.map_err(|error| refused(&error))?;
+        }
+        for rule in &self.settings {
+            let value = facts.value(&rule.from).as_ref().and_then(text);
+            let value = match value {
+                Some(value) => value,
+                None if rule.is_required => {
+                    return Err(format!(
+                        "setting {} needs a fact that is missing",
+                        rule.name
+                    ));
+                }
+                None => String::new(),
+            };
+            let set = acting.with_setting(&rule.name, &value);
+            acting = set.map_err(|error| refused(&error))?;
+        }
+        Ok(acting)
+    }
+
+    /// Returns whether the other ones have the same rules.
+    #[must_use]
+    pub fn has_rules_of(&self, other: &Self) -> bool {
+        // Patterns compare by their texts.
+        let rules = |it: &Self| format!("{:?}", (&it.way, &it.roles, &it.otherwise, &it.settings));
+        rules(self) == rules(other) && self.is_strict == other.is_strict
+    }
+
+    fn role(&self, facts: &CallerFacts<'_>) -> Result<String, String> {
+        for rule in &self.roles {
+            if let Some(role) = rule.role_of(facts)? {
+                return Ok(role);
+            }
+        }
+        let otherwise = self.otherwise.clone();
+        otherwise.ok_or_else(|| "no rule fits the caller".to_owned())
+    }
+}
+
+fn refused(error: &InvalidActing) -> String {
+    error.to_string()
+}
+
+/// Returns the text of a claim with one value.
+fn text(claim: &Claim) -> Option<String> {
+    match claim {
+        Claim::Text(text) | Claim::Number(text) => Some(text.to_string()),
+        Claim::Boolean(value) => Some(value.to_string()),
+        Claim::Texts(_) => None,
+    }
+}
+
+// === impl RoleRule ===
+
+impl RoleRule {
+    /// Returns the role of a caller that the rule is for.
+    fn role_of(&self, facts: &CallerFacts<'_>) -> Result<Option<String>, String> {
+        match &self.who {
+            Who::Named(names) => {
+                let id = facts.identity.map_or(CallerId::Local, Identity::caller_id);
+                Ok(names.fit(&id).then(|| self.role.clone()))
+            }
+            Who::Claim(name, pattern) => {
+                let value = claimed(facts, name, pattern.as_ref())?;
+                Ok(value.map(|value| self.role.replace(VALUE, &value)))
+            }
+        }
+    }
+}
+
+/// Returns the value of a claim that matches, or the empty text if any value does.
+fn claimed(
+    facts: &CallerFacts<'_>,
+    name: &str,
+    pattern: Option<&Regex>,
+) -> Result<Option<String>, String> {
+    let claims = facts.claims();
+    let is_of_issuer = matches!(
+        facts.identity.map(Identity::holder),
+        Some(Holder::Client { .. })
+    );
+    if name == EMAIL && is_of_issuer && claims.find(EMAIL_VERIFIED) != Some(&Claim::Boolean(true)) {
+        return Ok(None);
+    }
+    let Some(claim) = claims.find(name) else {
+        return Ok(None);
+    };
+    let Some(pattern) = pattern else {
+        return Ok(Some(String::new()));
+    };
+    let one = text(claim);
+    let several = claim.texts().map(str::to_owned).filter(|_| one.is_none());
+    let values = one.clone().into_iter().chain(several);
+    let mut fitting = values.filter(|value| pattern.is_match(value));
+    let found = fitting.next();
+    if fitting.next().is_some() {
+        return Err(format!("several values of claim {name} fit a rule"));
+    }
+    Ok(found)
+}
+
+// === impl KnownCallers ===
+
+impl KnownCallers {
+    pub(crate) fn new(callers: Callers) -> Self {
+        let known = Mutex::default();
+        Self { callers, known }
+    }
+
+    /// Returns a database as a caller reaches it. Callers with the same role and settings share it.
+    pub(crate) fn database(
+        &self,
+        database: &Arc<Database>,
+        identity: Option<&Identity>,
+    ) -> Arc<Database> {
+        let resolved = self.callers.resolve(identity);
+        let key = (database.allows_writes(), resolved);
+        if let Some(known) = lock(&self.known).get(&key) {
+            return Arc::clone(known);
+        }
+        // A file of the role may be read here.
+        let made = match &key.1 {
+            Ok(acting) => database.acting(acting.clone()).unwrap_or_else(|error| {
+                let cause = error
+                    .source()
+                    .map_or_else(String::new, |it| format!(": {it}"));
+                database.refusing(format!("{error}{cause}"))
+            }),
+            Err(why) => database.refusing(why),
+        };
+        let made = Arc::new(made);
+        let mut known = lock(&self.known);
+        if known.len() >= MAX_KNOWN {
+            // Connections of the others open again at their next use.
+            known.retain(|_, database| Arc::strong_count(database) > 1);
+            if known.len() >= MAX_KNOWN {
+                known.clear();
+            }
+        }
+        Arc::clone(known.entry(key).or_insert(made))
+    }
+}
