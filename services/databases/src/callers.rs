@@ -5,11 +5,12 @@ mod tests;
 
 use std::{
     collections::HashMap,
-    error::Error,
+    error::Error as _,
     sync::{Arc, Mutex},
 };
 
 use regex::Regex;
+use thiserror::Error;
 use ziggurat_postgres::database::{Acting, Database, InvalidActing, Way};
 use ziggurat_runtime::lock;
 use ziggurat_tokens::{
@@ -80,7 +81,27 @@ pub(crate) struct KnownCallers {
 }
 
 /// The role and the settings of a caller, or the reason of its refusal.
-type Resolved = Result<Acting, String>;
+type Resolved = Result<Acting, Refused>;
+
+/// A reason to refuse a caller. Only the log has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
+enum Refused {
+    /// The caller has no identity, and is not the local one.
+    #[error("the caller has proved nothing")]
+    NoProof,
+    /// There is no role for it.
+    #[error("no rule fits the caller")]
+    NoRule,
+    /// A list could be more than one role.
+    #[error("several values of claim {0} fit a rule")]
+    Several(String),
+    /// A setting is required.
+    #[error("setting {0} needs a fact that is missing")]
+    NoFact(String),
+    /// The role or the setting cannot be used.
+    #[error(transparent)]
+    Invalid(#[from] InvalidActing),
+}
 
 // === impl Callers ===
 
@@ -92,28 +113,23 @@ impl Callers {
             local: &self.local,
         };
         if identity.is_none() && self.local.get().is_anonymous {
-            return Err("the caller has proved nothing".to_owned());
+            return Err(Refused::NoProof);
         }
         let mut acting = Acting::default().with_strictness(self.is_strict);
         if let Some(way) = &self.way {
             let role = self.role(&facts)?;
-            let given = acting.with_role(&role, way.clone());
-            acting = given.map_err(|error| refused(&error))?;
+            acting = acting.with_role(&role, way.clone())?;
         }
         for rule in &self.settings {
             let value = facts.value(&rule.from).as_ref().and_then(text);
             let value = match value {
                 Some(value) => value,
                 None if rule.is_required => {
-                    return Err(format!(
-                        "setting {} needs a fact that is missing",
-                        rule.name
-                    ));
+                    return Err(Refused::NoFact(rule.name.clone()));
                 }
                 None => String::new(),
             };
-            let set = acting.with_setting(&rule.name, &value);
-            acting = set.map_err(|error| refused(&error))?;
+            acting = acting.with_setting(&rule.name, &value)?;
         }
         Ok(acting)
     }
@@ -126,19 +142,14 @@ impl Callers {
         rules(self) == rules(other) && self.is_strict == other.is_strict
     }
 
-    fn role(&self, facts: &CallerFacts<'_>) -> Result<String, String> {
+    fn role(&self, facts: &CallerFacts<'_>) -> Result<String, Refused> {
         for rule in &self.roles {
             if let Some(role) = rule.role_of(facts)? {
                 return Ok(role);
             }
         }
-        let otherwise = self.otherwise.clone();
-        otherwise.ok_or_else(|| "no rule fits the caller".to_owned())
+        self.otherwise.clone().ok_or(Refused::NoRule)
     }
-}
-
-fn refused(error: &InvalidActing) -> String {
-    error.to_string()
 }
 
 /// Returns the text of a claim with one value.
@@ -154,7 +165,7 @@ fn text(claim: &Claim) -> Option<String> {
 
 impl RoleRule {
     /// Returns the role of a caller that the rule is for.
-    fn role_of(&self, facts: &CallerFacts<'_>) -> Result<Option<String>, String> {
+    fn role_of(&self, facts: &CallerFacts<'_>) -> Result<Option<String>, Refused> {
         match &self.who {
             Who::Named(names) => {
                 let id = facts.identity.map_or(CallerId::Local, Identity::caller_id);
@@ -173,7 +184,7 @@ fn claimed(
     facts: &CallerFacts<'_>,
     name: &str,
     pattern: Option<&Regex>,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, Refused> {
     let claims = facts.claims();
     let is_of_issuer = matches!(
         facts.identity.map(Identity::holder),
@@ -194,7 +205,7 @@ fn claimed(
     let mut fitting = values.filter(|value| pattern.is_match(value));
     let found = fitting.next();
     if fitting.next().is_some() {
-        return Err(format!("several values of claim {name} fit a rule"));
+        return Err(Refused::Several(name.to_owned()));
     }
     Ok(found)
 }
@@ -226,7 +237,7 @@ impl KnownCallers {
                     .map_or_else(String::new, |it| format!(": {it}"));
                 database.refusing(format!("{error}{cause}"))
             }),
-            Err(why) => database.refusing(why),
+            Err(why) => database.refusing(why.to_string()),
         };
         let made = Arc::new(made);
         let mut known = lock(&self.known);

@@ -46,7 +46,8 @@ fn callers(roles: Vec<RoleRule>) -> Callers {
 
 /// Returns the role of a caller, or why it is refused.
 fn role_of(callers: &Callers, identity: Option<&Identity>) -> Result<String, String> {
-    let acting = callers.resolve(identity)?;
+    let acting = callers.resolve(identity);
+    let acting = acting.map_err(|refused| refused.to_string())?;
     Ok(acting.role().expect("a role").to_owned())
 }
 
@@ -121,7 +122,8 @@ fn a_setting_has_one_value_or_the_caller_is_refused() {
             ..Callers::default()
         };
         let acting = rules.resolve(Some(&user("alice", json)));
-        acting.map(|acting| acting.settings()[0].1.clone())
+        let value = acting.map(|acting| acting.settings()[0].1.clone());
+        value.map_err(|refused| refused.to_string())
     };
     assert_eq!(value_of(true, "{\"tenant\": \"a\"}").as_deref(), Ok("a"));
     assert_eq!(value_of(true, "{\"tenant\": 7}").as_deref(), Ok("7"));

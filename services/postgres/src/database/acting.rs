@@ -50,7 +50,7 @@ pub enum Way {
 }
 
 /// A role or a setting that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidActing {
     /// PostgreSQL cuts names that are longer.

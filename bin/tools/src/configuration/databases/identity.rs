@@ -1,6 +1,7 @@
 //! The role that each caller has in a database.
 
 use regex::Regex;
+use thiserror::Error;
 use ziggurat_databases::{Callers, RoleRule, Who};
 use ziggurat_postgres::database::Way;
 use ziggurat_runtime::config::Section;
@@ -8,6 +9,15 @@ use ziggurat_tokens::{CallerNames, is_claim_name};
 
 /// The place of the claim in the name of a role.
 const VALUE: &str = "{}";
+
+/// A pattern that cannot be used.
+#[derive(Debug, Error)]
+enum InvalidPattern {
+    #[error("must begin with ^ and end with $")]
+    Open,
+    #[error("invalid pattern: {0}")]
+    Regex(#[from] regex::Error),
+}
 
 /// Reads the section `identity` of a database; `None` without one.
 pub(super) fn read(file: &Section<'_>) -> Option<Callers> {
@@ -68,12 +78,12 @@ fn role(file: &Section<'_>) -> RoleRule {
 }
 
 /// Reads a pattern that the whole value must match.
-fn anchored(text: &str) -> Result<Regex, String> {
+fn anchored(text: &str) -> Result<Regex, InvalidPattern> {
     let is_anchored = text.starts_with('^') && text.ends_with('$') && !text.ends_with("\\$");
     if !is_anchored {
-        return Err("must begin with ^ and end with $".to_owned());
+        return Err(InvalidPattern::Open);
     }
     // Alternatives would escape the anchors.
     let inner = &text[1..text.len() - 1];
-    Regex::new(&format!("^(?:{inner})$")).map_err(|error| format!("invalid pattern: {error}"))
+    Ok(Regex::new(&format!("^(?:{inner})$"))?)
 }
