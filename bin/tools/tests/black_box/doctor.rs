@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde_json::Value;
+use ziggurat_runtime::listen::HeldPort;
 
 use crate::support::{Home, Postgres, Program, records};
 
@@ -185,9 +186,8 @@ fn a_superuser_is_a_failure() {
 fn a_running_server_has_its_address_and_answers_about_its_health() {
     let mut postgres = Postgres::new();
     let (home, yaml) = well(&mut postgres);
-    let free = TcpListener::bind("127.0.0.1:0").expect("bound");
-    let address = free.local_addr().expect("bound").to_string();
-    drop(free);
+    let held = HeldPort::new().expect("a port");
+    let address = format!("127.0.0.1:{}", held.number());
     home.configure(&yaml.replace("127.0.0.1:0", &address));
     close(&home, "ziggurat-tools.yaml");
     let asked = home.ran(&["-healthcheck"], "");
