@@ -76,7 +76,7 @@ pub struct SettingRule {
 /// A database, by the role and the settings of its callers.
 #[derive(Debug)]
 pub(crate) struct KnownCallers {
-    pub(crate) callers: Callers,
+    callers: Callers,
     known: Mutex<HashMap<(bool, Resolved), Arc<Database>>>,
 }
 
@@ -132,14 +132,6 @@ impl Callers {
             acting = acting.with_setting(&rule.name, &value)?;
         }
         Ok(acting)
-    }
-
-    /// Returns whether the other ones have the same rules.
-    #[must_use]
-    pub fn has_rules_of(&self, other: &Self) -> bool {
-        // Patterns compare by their texts.
-        let rules = |it: &Self| format!("{:?}", (&it.way, &it.roles, &it.otherwise, &it.settings));
-        rules(self) == rules(other) && self.is_strict == other.is_strict
     }
 
     fn role(&self, facts: &CallerFacts<'_>) -> Result<String, Refused> {
@@ -199,10 +191,11 @@ fn claimed(
     let Some(pattern) = pattern else {
         return Ok(Some(String::new()));
     };
-    let one = text(claim);
-    let several = claim.texts().map(str::to_owned).filter(|_| one.is_none());
-    let values = one.clone().into_iter().chain(several);
-    let mut fitting = values.filter(|value| pattern.is_match(value));
+    let values = match text(claim) {
+        Some(one) => vec![one],
+        None => claim.texts().map(str::to_owned).collect(),
+    };
+    let mut fitting = values.into_iter().filter(|value| pattern.is_match(value));
     let found = fitting.next();
     if fitting.next().is_some() {
         return Err(Refused::Several(name.to_owned()));
@@ -231,15 +224,18 @@ impl KnownCallers {
         }
         // A file of the role may be read here.
         let made = match &key.1 {
-            Ok(acting) => database.acting(acting.clone()).unwrap_or_else(|error| {
-                let cause = error
-                    .source()
-                    .map_or_else(String::new, |it| format!(": {it}"));
-                database.refusing(format!("{error}{cause}"))
-            }),
-            Err(why) => database.refusing(why.to_string()),
+            Ok(acting) => database.acting(acting.clone()),
+            Err(why) => Ok(database.refusing(why.to_string())),
         };
-        let made = Arc::new(made);
+        let made = match made {
+            Ok(made) => Arc::new(made),
+            // Not kept, since the operator may mend the file.
+            Err(error) => {
+                let cause = error.source();
+                let cause = cause.map_or_else(String::new, |it| format!(": {it}"));
+                return Arc::new(database.refusing(format!("{error}{cause}")));
+            }
+        };
         let mut known = lock(&self.known);
         if known.len() >= MAX_KNOWN {
             // Connections of the others open again at their next use.

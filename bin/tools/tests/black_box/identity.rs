@@ -2,9 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Client, Home, Postgres, Program, records};
+use crate::support::{Client, Home, Postgres, Program, records, until};
 
 const NOT_OPEN: &str = "This database is not open to you.";
 
@@ -142,6 +143,26 @@ fn a_caller_without_a_good_role_is_told_nothing_but_that() {
 }
 
 #[test]
+fn a_role_works_once_its_password_is_there_and_a_reload_reads_a_new_one() {
+    let shop = Shop::new("");
+    let (program, client) = shop.serve();
+    let caller = client.bearing("secret-4");
+    assert!(query(&caller, "SELECT 1").1, "there is no file");
+    let role = &shop.roles[3];
+    let file = shop.home.file("roles").join(format!("{role}.password"));
+    let write = |password: &str| {
+        fs::write(&file, password).expect("written");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("private");
+    };
+    write("wrong");
+    let (text, is_error) = query(&caller, "SELECT 1");
+    assert!(is_error && text.ends_with(NOT_OPEN), "{text}");
+    write(role);
+    program.signal(Signal::HUP);
+    until("the new password", || !query(&caller, "SELECT 1").1);
+}
+
+#[test]
 fn a_section_that_guards_nothing_is_refused() {
     let postgres = Postgres::new();
     let entry = postgres.entry("shop");
@@ -164,6 +185,10 @@ fn a_section_that_guards_nothing_is_refused() {
         (
             "identity: {mode: connect_as, roles: [{claim: t, match: 'a|b$', role: '{}'}]}",
             "match: must begin with ^ and end with $",
+        ),
+        (
+            "identity: {mode: connect_as, roles: [{claim: t, match: '^a)|(b$', role: '{}'}]}",
+            "match: invalid pattern",
         ),
         (
             "identity: {mode: connect_as, roles: [{user: a, role: '{}'}]}",

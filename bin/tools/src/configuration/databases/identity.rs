@@ -83,7 +83,8 @@ fn anchored(text: &str) -> Result<Regex, InvalidPattern> {
     if !is_anchored {
         return Err(InvalidPattern::Open);
     }
-    // Alternatives would escape the anchors.
+    // Alternatives would escape the anchors, and so would brackets that close first.
+    Regex::new(text)?;
     let inner = &text[1..text.len() - 1];
     Ok(Regex::new(&format!("^(?:{inner})$"))?)
 }
