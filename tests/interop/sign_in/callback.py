@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import subprocess
+import time
+import traceback
 import urllib.request
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -31,15 +33,20 @@ def expire():
 
 
 async def stay_out(callback, call):
-    """Takes the person out of the tenant, and calls until the client wants the person back."""
+    """Takes the person out of the tenant, and calls until the client wants the person back.
+
+    A call that is under way at that moment may fail in another way.
+    """
     await asyncio.to_thread(subprocess.run, LEAVE, check=True, stdout=subprocess.DEVNULL)
     callback.is_alone = True
-    try:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                await call()
-    except Exception as error:
-        assert callback.wanted, error
+    failure = None
+    end = time.monotonic() + PATIENCE
+    while not callback.wanted:
+        assert time.monotonic() < end, "".join(traceback.format_exception(failure))
+        try:
+            await call()
+        except Exception as error:
+            failure = error
 
 
 class Callback:
