@@ -48,7 +48,7 @@ pub use crate::driver::{
     UnknownTls,
 };
 
-pub(crate) use self::acting::Prefix;
+pub(crate) use self::acting::{Prefix, Probe};
 use self::{acting::Served, target::Certificates};
 pub use self::{
     acting::{Acting, InvalidActing, Way},

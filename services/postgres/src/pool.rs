@@ -83,8 +83,9 @@ pub struct Pools {
 
 #[derive(Debug)]
 struct Shared {
-    /// By caller and the name of the database.
-    pools: Mutex<HashMap<String, HashMap<String, Pool>>>,
+    /// By caller and the name of the database: one for each role and settings that the caller has
+    /// there.
+    pools: Mutex<HashMap<String, HashMap<String, Vec<Pool>>>>,
     /// By account and the name of the database.
     shares: Mutex<HashMap<String, HashMap<String, Weak<ConnectionLimit>>>>,
     metrics: Metrics,
@@ -170,20 +171,29 @@ impl Pools {
     pub fn pool_of(&self, caller: &str, account: &str, database: &Arc<Database>) -> Pool {
         let mut callers = lock(&self.shared.pools);
         let known = callers
-            .get(caller)
-            .and_then(|pools| pools.get(database.name()));
-        if let Some(pool) = known {
-            if Arc::ptr_eq(&pool.inner.database, database) && !pool.is_closed() {
+            .get_mut(caller)
+            .and_then(|pools| pools.get_mut(database.name()));
+        if let Some(pools) = known {
+            let is_it = |pool: &&Pool| Arc::ptr_eq(&pool.inner.database, database);
+            if let Some(pool) = pools.iter().find(is_it)
+                && !pool.is_closed()
+            {
                 return pool.clone();
             }
-            pool.retire();
+            // Other tokens of the caller may have another role.
+            pools.retain(|pool| {
+                let stays = pool.inner.database.acts() != database.acts();
+                if !stays {
+                    pool.retire();
+                }
+                stays
+            });
         }
         let share = self.shared.share(account, database);
         let pool = Pool::new(Arc::clone(database), share, &self.shared);
-        callers
-            .entry(caller.to_owned())
-            .or_default()
-            .insert(database.name().to_owned(), pool.clone());
+        let pools = callers.entry(caller.to_owned()).or_default();
+        let pools = pools.entry(database.name().to_owned()).or_default();
+        pools.push(pool.clone());
         pool
     }
 
@@ -192,9 +202,10 @@ impl Pools {
     #[must_use]
     pub fn connections(&self, database: &Database) -> [usize; 3] {
         let pools = lock(&self.shared.pools);
-        let all = pools.values().flat_map(HashMap::values);
-        let its = all.filter(|pool| pool.inner.database.name() == database.name());
-        let idle = its.map(|pool| pool.inner.idle().len()).sum();
+        let its = pools
+            .values()
+            .filter_map(|pools| pools.get(database.name()));
+        let idle = its.flatten().map(|pool| pool.inner.idle().len()).sum();
         let limit = database.connection_limit();
         [limit.taken(), idle, limit.waiting()]
     }
@@ -224,26 +235,25 @@ impl Pools {
     /// timeout, and then its connection closes.
     pub fn close(&self, caller: &str) {
         let pools = lock(&self.shared.pools).remove(caller);
-        pools.iter().flat_map(HashMap::values).for_each(Pool::close);
+        let pools = pools.iter().flat_map(HashMap::values).flatten();
+        pools.for_each(Pool::close);
     }
 
     /// Drops the pools of a caller. Tasks that hold one may still use it, its idle connections
     /// close, and the others close when they are released.
     pub fn retire(&self, caller: &str) {
         let pools = lock(&self.shared.pools).remove(caller);
-        pools
-            .iter()
-            .flat_map(HashMap::values)
-            .for_each(Pool::retire);
+        let pools = pools.iter().flat_map(HashMap::values).flatten();
+        pools.for_each(Pool::retire);
     }
 
     /// Closes the pools of a caller for all databases but this one.
     pub fn close_others(&self, caller: &str, database: &str) {
         if let Some(pools) = lock(&self.shared.pools).get_mut(caller) {
-            pools.retain(|name, pool| {
+            pools.retain(|name, pools| {
                 let stays = name == database;
                 if !stays {
-                    pool.close();
+                    pools.iter().for_each(Pool::close);
                 }
                 stays
             });
@@ -254,9 +264,8 @@ impl Pools {
     /// [`retire`](Self::retire) does.
     pub fn retire_database(&self, database: &str) {
         for pools in lock(&self.shared.pools).values_mut() {
-            if let Some(pool) = pools.remove(database) {
-                pool.retire();
-            }
+            let removed = pools.remove(database).unwrap_or_default();
+            removed.iter().for_each(Pool::retire);
         }
     }
 
@@ -266,6 +275,7 @@ impl Pools {
         callers
             .values()
             .flat_map(HashMap::values)
+            .flatten()
             .for_each(Pool::close);
     }
 }
@@ -292,7 +302,7 @@ impl Shared {
     /// Counts the idle connections of each pool.
     fn idle_counts(&self) -> Vec<IdleCount> {
         let pools = lock(&self.pools);
-        let pools = pools.values().flat_map(HashMap::values);
+        let pools = pools.values().flat_map(HashMap::values).flatten();
         let idle_of = |Pool { inner, .. }: &Pool| IdleCount {
             database: inner.database.name().to_owned(),
             count: inner.idle().len() as u64,
@@ -310,13 +320,16 @@ impl Shared {
         });
         drop(shares);
         lock(&self.pools).retain(|_, pools| {
-            pools.retain(|_, pool| {
-                pool.inner.drop_stale();
-                // One at a time, so that callers get permits meanwhile.
-                if pool.inner.is_short() {
-                    pool.inner.send(CleanupJob::Open(Arc::clone(&pool.inner)));
-                }
-                pool.is_in_use()
+            pools.retain(|_, pools| {
+                pools.retain(|pool| {
+                    pool.inner.drop_stale();
+                    // One at a time, so that callers get permits meanwhile.
+                    if pool.inner.is_short() {
+                        pool.inner.send(CleanupJob::Open(Arc::clone(&pool.inner)));
+                    }
+                    pool.is_in_use()
+                });
+                !pools.is_empty()
             });
             !pools.is_empty()
         });
@@ -328,6 +341,7 @@ impl Shared {
         let oldest = pools
             .values()
             .flat_map(HashMap::values)
+            .flatten()
             .filter(|pool| may_have_to(&pool.inner))
             .filter_map(|pool| Some((pool.inner.idle().first()?.since, pool)))
             .min_by_key(|(since, _)| *since);

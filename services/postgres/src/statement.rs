@@ -227,6 +227,9 @@ impl Statement {
             Access::ReadWrite => Policy::writable().with_dangerous_functions(dangerous),
         };
         let shape = policy.check(text)?;
+        if let Some(acting) = database.acts() {
+            acting.check(text)?;
+        }
         if shape.copies_through_the_client() {
             return Err(Refusal::Copy.into());
         }

@@ -9,7 +9,7 @@ use crate::{
     policy::{Danger, Policy},
     settings::Setting,
     spelling,
-    statement_shape::is,
+    statement_shape::{is, known},
 };
 
 /// Reason not to send a text to PostgreSQL. `Display` is for the caller.
@@ -31,6 +31,9 @@ pub enum Refusal {
     /// The text is not allowed with read-only access.
     #[error("query rejected: {0} is not allowed on a read-only database")]
     Forbidden(&'static str),
+    /// The text could get another role or other settings than its caller has.
+    #[error("query rejected: {0} is not allowed where the database knows its callers")]
+    Identity(&'static str),
     /// The text has an effect that PostgreSQL allows in any transaction.
     #[error("query rejected: {call} is not allowed: {danger}, even in a read-only transaction")]
     Dangerous {
@@ -291,7 +294,7 @@ impl<'a> Reader<'a> {
 
 const READ_ONLY: &[&str] = &["transaction_read_only", "default_transaction_read_only"];
 
-const TRANSACTION: &[&str] = &[
+pub(super) const TRANSACTION: &[&str] = &[
     "BEGIN",
     "START",
     "COMMIT",
@@ -321,10 +324,3 @@ const STATEMENTS: &[&str] = &[
 ];
 
 const ALTER_OBJECTS: &[&str] = &["ROLE", "USER", "DATABASE"];
-
-/// Returns the entry of a list that equals a word.
-fn known(word: &str, list: &[&'static str]) -> Option<&'static str> {
-    list.iter()
-        .find(|known| word.eq_ignore_ascii_case(known))
-        .copied()
-}

@@ -20,6 +20,7 @@
 //! ```
 
 mod guard;
+mod identity_guard;
 mod pairs;
 mod planned;
 mod policy;
@@ -31,6 +32,7 @@ mod tests;
 
 pub use self::{
     guard::Refusal,
+    identity_guard::keep_identity,
     planned::Planned,
     policy::{Danger, Policy},
     statement_shape::{Bounds, StatementShape},

@@ -430,6 +430,13 @@ const ALWAYS: &[&str] = &[
     "pg_file_rename",
 ];
 
+/// Returns the function of this name, if it runs one of its arguments as SQL.
+pub(super) fn runs_text(name: &str) -> Option<&'static str> {
+    found(name)
+        .filter(|(_, danger)| *danger == Danger::Sql)
+        .map(|(call, _)| call)
+}
+
 fn found(name: &str) -> Option<(&'static str, Danger)> {
     CALLS
         .iter()

@@ -352,3 +352,10 @@ const SESSION_COMMANDS: &[&str] = &[
 pub(super) fn is(word: &str, any_of: &[&str]) -> bool {
     any_of.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
+
+/// Returns the entry of a list that equals a word.
+pub(super) fn known(word: &str, list: &[&'static str]) -> Option<&'static str> {
+    list.iter()
+        .find(|known| word.eq_ignore_ascii_case(known))
+        .copied()
+}

@@ -1,3 +1,4 @@
+mod identity;
 mod pairs;
 mod planned;
 mod put_back_bytes;

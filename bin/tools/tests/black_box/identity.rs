@@ -21,22 +21,58 @@ const TOOLS: &str = "tools:
 - {name: own_orders, description: Orders, database: shop, statement: SELECT id FROM orders, result: value}
 ";
 
+/// The columns of [`ORDERS`] that the rows of a tenant are found by, with a setting.
+const BY_SETTING: &str = "
+    ALTER TABLE orders ADD COLUMN tenant text;
+    CREATE POLICY tenant ON orders USING (tenant = nullif(current_setting('app.tenant', true), ''));";
+
+/// The database's own user may do no more than a caller.
+const STRICT: &str =
+    "REVOKE EXECUTE ON FUNCTION pg_catalog.set_config(text, text, boolean) FROM PUBLIC";
+
+const ROLES: &str = "roles:
+      - {token: token-9, role: BOSS}
+      - {claim: role, match: '^[a-z0-9_]+$', role: '{}'}";
+
+const SETTINGS: &str = "settings: [{name: app.tenant, from: {claim: role}}]";
+
 /// A server for callers with a role each: two tenants, one who bypasses row security, and one role
 /// without a password. A fifth caller has no role.
 struct Shop {
-    _postgres: Postgres,
+    postgres: Postgres,
     home: Home,
     roles: [String; 4],
 }
 
 impl Shop {
-    fn new(more: &str) -> Self {
+    fn connect_as(more: &str) -> Self {
+        Self::new("mode: connect_as\n      credentials: roles", ROLES, more)
+    }
+
+    fn set_role(more: &str) -> Self {
+        let shop = Self::new("mode: set_role", ROLES, more);
+        shop.postgres.run(STRICT);
+        shop
+    }
+
+    fn by_setting() -> Self {
+        let shop = Self::new("strict: true", SETTINGS, "");
+        shop.postgres.run(STRICT);
+        shop.postgres.run(BY_SETTING);
+        shop.postgres.run("UPDATE orders SET tenant = owner");
+        shop
+    }
+
+    fn new(mode: &str, rules: &str, more: &str) -> Self {
         let mut postgres = Postgres::with(ORDERS);
         let roles = [(); 4].map(|()| postgres.role());
-        let [one, two, boss, _] = &roles;
+        let login = postgres.role();
+        let [one, two, boss, bare] = &roles;
         postgres.run(&format!(
             "INSERT INTO orders VALUES (1, '{one}', 'red'), (2, '{two}', 'blue');
-             ALTER ROLE \"{boss}\" BYPASSRLS"
+             ALTER ROLE \"{boss}\" BYPASSRLS;
+             ALTER ROLE \"{login}\" NOINHERIT;
+             GRANT \"{one}\", \"{two}\", \"{boss}\" TO \"{login}\""
         ));
         let home = Home::new();
         let folder = home.file("roles");
@@ -46,11 +82,10 @@ impl Shop {
             fs::write(&file, role).expect("written");
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("private");
         }
-        let entry = postgres.entry("shop");
+        let entry = postgres.entry_as("shop", &login);
+        let rules = rules.replace("BOSS", boss);
         home.configure(&format!(
-            "databases:\n{entry}    allow_writes: true\n    identity:\n      mode: connect_as\n      \
-             credentials: roles\n      roles:\n      - {{token: token-9, role: {boss}}}\n      \
-             - {{claim: role, match: '^[a-z0-9_]+$', role: '{{}}'}}\n\
+            "databases:\n{entry}    allow_writes: true\n    identity:\n      {mode}\n      {rules}\n\
              custom_definitions_path: own.yaml\n{more}"
         ));
         fs::write(home.file("own.yaml"), TOOLS).expect("written");
@@ -58,7 +93,6 @@ impl Shop {
         let token = |number: u32, claims: &str| {
             records::token(number, &format!("secret-{number}"), &[claims])
         };
-        let [_, _, _, bare] = &roles;
         let tokens = [
             token(1, &claim(one)),
             token(2, &claim(two)),
@@ -68,7 +102,7 @@ impl Shop {
         ];
         home.replace(&home.tokens(), &records::tokens(&tokens));
         Self {
-            _postgres: postgres,
+            postgres,
             home,
             roles,
         }
@@ -84,46 +118,133 @@ fn query(client: &Client, sql: &str) -> (String, bool) {
 }
 
 #[test]
-fn each_caller_sees_the_rows_of_its_role_at_every_entrance() {
-    let shop = Shop::new("");
+fn each_caller_that_logs_in_sees_the_rows_of_its_role_at_every_entrance() {
+    let shop = Shop::connect_as("");
     let (_program, client) = shop.serve();
-    let callers = [1, 2].map(|number| client.bearing(&format!("secret-{number}")));
-    for (caller, own) in callers.iter().zip(["1", "2"]) {
-        let (text, is_error) = query(caller, "SELECT id FROM orders");
-        assert!(
-            !is_error && text.trim_end().ends_with(&format!("\n{own}")),
-            "{text}"
-        );
-        let (text, _) = caller.tool("count_rows", &json!({"table": "orders"}));
-        assert!(text.contains('1') && !text.contains('2'), "{text}");
-        let (text, _) = caller.tool("own_orders", &json!({}));
-        assert_eq!(text, own);
-        let body = json!({"sql": "SELECT id FROM orders"}).to_string();
-        let rows = caller.post("/api/query", &body).body;
-        assert!(rows.contains(&format!("{{\"rows\":[[{own}]]}}")), "{rows}");
-        let (text, is_error) = query(caller, "SELECT current_user, session_user");
-        assert!(
-            !is_error && text.contains(&shop.roles[usize::from(own == "2")]),
-            "{text}"
-        );
+    for (number, caller) in sees_its_rows(&client) {
+        let (text, is_error) = query(&caller, "SELECT current_user, session_user");
+        let role = &shop.roles[number - 1];
+        assert_eq!(text.matches(&**role).count(), 2, "{text}");
+        assert!(!is_error);
         // Nothing leads back to another role.
         for sql in ["RESET ROLE", "SET ROLE NONE", "RESET SESSION AUTHORIZATION"] {
-            query(caller, sql);
-            let (text, _) = query(caller, "SELECT count(*) FROM orders");
-            assert!(text.trim_end().ends_with('1'), "{sql}: {text}");
+            query(&caller, sql);
+            sees_one_row(&caller, sql);
         }
     }
     // A caller may write where its role may.
+    let [one, two] = [1, 2].map(|number| client.bearing(&format!("secret-{number}")));
     let insert = "INSERT INTO orders VALUES (3, current_user, 'new')";
-    let (text, is_error) = query(&callers[0], insert);
+    let (text, is_error) = query(&one, insert);
     assert!(!is_error, "{text}");
-    let (text, _) = query(&callers[1], "SELECT count(*) FROM orders");
-    assert!(text.trim_end().ends_with('1'), "{text}");
+    sees_one_row(&two, insert);
+}
+
+#[test]
+fn each_caller_with_a_set_role_sees_its_rows_at_every_entrance() {
+    let shop = Shop::set_role("");
+    let (_program, client) = shop.serve();
+    let [one, two, ..] = &shop.roles;
+    for (number, caller) in sees_its_rows(&client) {
+        let (text, _) = query(&caller, "SELECT current_user");
+        assert!(text.contains(&*shop.roles[number - 1]), "{text}");
+        stays_itself(&caller, &[one, two]);
+    }
+}
+
+#[test]
+fn each_caller_with_a_setting_sees_its_rows_at_every_entrance() {
+    let shop = Shop::by_setting();
+    let (program, client) = shop.serve();
+    let [one, two, ..] = &shop.roles;
+    for (_, caller) in sees_its_rows(&client) {
+        stays_itself(&caller, &[one, two]);
+    }
+    let (text, is_error) = query(&client.bearing("secret-3"), "SELECT 1");
+    assert!(is_error && text.ends_with(NOT_OPEN), "{text}");
+    program.wait_for("setting app.tenant needs a fact that is missing");
+}
+
+#[test]
+fn a_text_that_could_call_set_config_keeps_all_out() {
+    let shop = Shop::set_role("");
+    shop.postgres
+        .run(&STRICT.replace("REVOKE", "GRANT").replace("FROM", "TO"));
+    let (program, client) = shop.serve();
+    let (text, is_error) = query(&client.bearing("secret-1"), "SELECT 1");
+    assert!(is_error && text.ends_with(NOT_OPEN), "{text}");
+    program.wait_for("run: REVOKE EXECUTE ON FUNCTION");
+}
+
+/// Returns the callers of two tenants, who see their own rows at each entrance.
+fn sees_its_rows(client: &Client) -> [(usize, Client); 2] {
+    [1, 2].map(|number: usize| {
+        let caller = client.bearing(&format!("secret-{number}"));
+        let (text, is_error) = query(&caller, "SELECT id FROM orders");
+        assert!(!is_error, "{text}");
+        assert!(text.trim_end().ends_with(&format!("\n{number}")), "{text}");
+        sees_one_row(&caller, "");
+        let (text, _) = caller.tool("count_rows", &json!({"table": "orders"}));
+        assert!(text.contains('1') && !text.contains('2'), "{text}");
+        let (text, _) = caller.tool("own_orders", &json!({}));
+        assert_eq!(text, number.to_string());
+        let body = json!({"sql": "SELECT id FROM orders"}).to_string();
+        let rows = caller.post("/api/query", &body).body;
+        let expected = format!("{{\"rows\":[[{number}]]}}");
+        assert!(rows.contains(&expected), "{rows}");
+        (number, caller)
+    })
+}
+
+fn sees_one_row(caller: &Client, after: &str) {
+    let (text, _) = query(caller, "SELECT count(*) FROM orders");
+    assert!(text.trim_end().ends_with('1'), "{after}: {text}");
+}
+
+/// Tries to become another caller.
+fn stays_itself(caller: &Client, others: &[&String]) {
+    let mut texts = vec![
+        "RESET ROLE".to_owned(),
+        "SELECT 1; RESET ALL".to_owned(),
+        "COMMIT; SELECT id FROM orders".to_owned(),
+        "DISCARD ALL".to_owned(),
+        "DO $$ BEGIN RESET ROLE; END $$".to_owned(),
+        "SET standard_conforming_strings = off".to_owned(),
+        "UPDATE pg_settings SET setting = 'none' WHERE name = 'role'".to_owned(),
+        "CREATE FUNCTION f() RETURNS int LANGUAGE sql SET role = 'none' AS 'SELECT 1'".to_owned(),
+    ];
+    for other in others {
+        texts.extend([
+            format!("SET ROLE {other}; SELECT id FROM orders"),
+            format!("SET SESSION AUTHORIZATION {other}"),
+            format!("SELECT set_config('role', '{other}', false)"),
+            format!("SET LOCAL app.tenant TO '{other}'; SELECT id FROM orders"),
+        ]);
+    }
+    for text in &texts {
+        let (said, is_error) = query(caller, text);
+        // One without a role has no setting to keep, and may read its own.
+        if text.contains("app.tenant") && !is_error {
+            assert!(
+                !said.contains("\n1\n") || !said.contains("\n2\n"),
+                "{text}: {said}"
+            );
+        } else {
+            assert!(
+                is_error && said.contains("query rejected: "),
+                "{text}: {said}"
+            );
+        }
+        sees_one_row(caller, text);
+        let body = json!({"sql": text}).to_string();
+        caller.post("/api/query", &body);
+        sees_one_row(caller, text);
+    }
 }
 
 #[test]
 fn a_caller_without_a_good_role_is_told_nothing_but_that() {
-    let shop = Shop::new("");
+    let shop = Shop::connect_as("");
     let (program, client) = shop.serve();
     for (number, why) in [
         (3, "no rule fits the caller"),
@@ -144,7 +265,7 @@ fn a_caller_without_a_good_role_is_told_nothing_but_that() {
 
 #[test]
 fn a_role_works_once_its_password_is_there_and_a_reload_reads_a_new_one() {
-    let shop = Shop::new("");
+    let shop = Shop::connect_as("");
     let (program, client) = shop.serve();
     let caller = client.bearing("secret-4");
     assert!(query(&caller, "SELECT 1").1, "there is no file");
@@ -168,14 +289,30 @@ fn a_section_that_guards_nothing_is_refused() {
     let entry = postgres.entry("shop");
     for (section, problem) in [
         ("identity:", "identity.mode: required"),
-        ("identity: {mode: set_role}", "mode set_role is not built"),
+        (
+            "identity: {mode: set_role, otherwise: a, credentials: roles}",
+            "credentials: is for mode connect_as",
+        ),
+        ("identity: {otherwise: a}", "identity.mode: required"),
+        (
+            "identity: {settings: [{name: work_mem, from: user}]}",
+            "name: must be two words with a dot between them",
+        ),
+        (
+            "identity: {settings: [{name: app.tenant, from: {claims: tenant}}]}",
+            "from: must be user, client, token, caller or {claim: <name>}",
+        ),
+        (
+            "identity: {settings: [{name: app.tenant}]}",
+            "from: required",
+        ),
         ("identity: {mode: oauth}", "mode oauth is not built"),
         (
             "identity: {mode: connect_as}",
             "needs roles, or a role in otherwise",
         ),
         (
-            "identity: {mode: connect_as, otherwise: a, settings: []}",
+            "identity: {mode: connect_as, otherwise: a, setting: []}",
             "unknown key",
         ),
         (

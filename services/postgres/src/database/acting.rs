@@ -5,6 +5,8 @@ mod tests;
 
 use std::{fmt::Write as _, path::PathBuf};
 
+use ziggurat_sql::{Refusal, keep_identity};
+
 use crate::{
     driver::{DriverError, Row},
     quoted,
@@ -71,6 +73,17 @@ pub(crate) struct Prefix {
     pub(crate) sql: String,
     /// Their number.
     pub(crate) commands: u32,
+}
+
+/// Statements that show whether the role and the settings hold in a transaction, and end with it.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    /// Sets a value that no other connection has.
+    pub(crate) mark: String,
+    /// Asks for it, the role and the settings.
+    pub(crate) question: String,
+    /// The answer within the transaction.
+    expected: Vec<String>,
 }
 
 /// The answer of a database to one caller.
@@ -145,6 +158,47 @@ impl Acting {
         !self.settings.is_empty() || self.startup_role().is_some()
     }
 
+    /// Refuses a text with which a caller could become another one.
+    pub(crate) fn check(&self, text: &str) -> Result<(), Refusal> {
+        if !self.is_guarded() {
+            return Ok(());
+        }
+        keep_identity(text, |name| {
+            let mut settings = self.settings.iter();
+            settings.any(|(kept, _)| kept.eq_ignore_ascii_case(name))
+        })
+    }
+
+    /// Returns the statements that probe a new connection, if a text could become another caller.
+    pub(crate) fn probe(&self) -> Result<Option<Probe>, DriverError> {
+        if !self.is_guarded() {
+            return Ok(None);
+        }
+        let mut bytes = [0; 8];
+        aws_lc_rs::rand::fill(&mut bytes).map_err(|_| DriverError::Auth("no random bytes"))?;
+        let mark = u64::from_ne_bytes(bytes).to_string();
+        let mut question = "SELECT pg_catalog.current_setting('ziggurat.probe', true)".to_owned();
+        let mut expected = vec![mark.clone()];
+        if let Some(role) = self.startup_role() {
+            question += ", current_user";
+            expected.push(role.to_owned());
+        }
+        for (name, value) in &self.settings {
+            write!(
+                question,
+                ", pg_catalog.current_setting({}, true)",
+                literal(name)
+            )
+            .expect("a string takes everything");
+            expected.push(value.clone());
+        }
+        Ok(Some(Probe {
+            mark: format!("SET LOCAL ziggurat.probe TO '{mark}'"),
+            question,
+            expected,
+        }))
+    }
+
     /// Returns the columns of the first query on a connection that [`prefix`](Self::prefix) reads.
     pub(crate) fn question(&self) -> String {
         let role = self.role().map_or("session_user".to_owned(), literal);
@@ -202,6 +256,18 @@ impl Acting {
     fn refusal(&self, why: &str) -> DriverError {
         let role = self.role().unwrap_or("of the database's own user");
         DriverError::Role(format!("role {role}: {why}").into())
+    }
+}
+
+// === impl Probe ===
+
+impl Probe {
+    /// Returns whether a row is the answer within the transaction.
+    pub(crate) fn is_answered(&self, row: &Row) -> bool {
+        self.expected
+            .iter()
+            .enumerate()
+            .all(|(column, expected)| row.text(column).is_ok_and(|it| it == expected))
     }
 }
 

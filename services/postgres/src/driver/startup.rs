@@ -32,15 +32,33 @@ const SETTINGS: [(&str, &str); 3] = [
 ];
 
 pub(super) async fn connect(options: &ConnectOptions) -> Result<Client, DriverError> {
+    match connect_once(options, options.role.as_deref()).await {
+        // A pooler may refuse settings that it does not know. The role is set again in each
+        // transaction.
+        Err(DriverError::Server(error)) if error.code == PROTOCOL && options.role.is_some() => {
+            connect_once(options, None).await
+        }
+        connected => connected,
+    }
+}
+
+/// Code of PostgreSQL for a violation of the protocol.
+const PROTOCOL: &str = "08P01";
+
+async fn connect_once(options: &ConnectOptions, role: Option<&str>) -> Result<Client, DriverError> {
     let socket = Socket::connect(&options.endpoint, &options.tls, options.silence).await?;
     let mut client = Client::new(socket);
-    match log_in(&mut client, options).await {
+    match log_in(&mut client, options, role).await {
         Ok(()) => Ok(client),
         Err(error) => Err(client.socket.explain(error).await),
     }
 }
 
-async fn log_in(client: &mut Client, options: &ConnectOptions) -> Result<(), DriverError> {
+async fn log_in(
+    client: &mut Client,
+    options: &ConnectOptions,
+    role: Option<&str>,
+) -> Result<(), DriverError> {
     let own = [
         ("user", &*options.user),
         ("database", &*options.database),
@@ -48,7 +66,7 @@ async fn log_in(client: &mut Client, options: &ConnectOptions) -> Result<(), Dri
     ];
     let session = options.session.as_deref();
     let session = session.map(|session| ("options", session));
-    let role = options.role.as_deref().map(|role| ("role", role));
+    let role = role.map(|role| ("role", role));
     let all = own.into_iter().chain(SETTINGS).chain(session).chain(role);
     frontend::startup_message(all, &mut client.output)?;
     client.flush().await?;

@@ -17,9 +17,10 @@ use ziggurat_telemetry::CountedConnection;
 use crate::{
     LOG_TARGET,
     database::{
-        Database, Issued, Match, Permits, Pooler, Prefix, ServerState, Target, TargetSessionAttrs,
+        Acting, Database, Issued, Match, Permits, Pooler, Prefix, Probe, ServerState, Target,
+        TargetSessionAttrs,
     },
-    driver::{Client, ConnectOptions, DriverError, Endpoint, Row},
+    driver::{Client, ConnectOptions, DriverError, Endpoint, Row, ServerError},
     pool::{
         LeaseError,
         cause::{Cause, TriedHost},
@@ -246,8 +247,11 @@ impl Connection {
                 is_usual: row.text(3)? == "t",
                 prefix,
             };
-            if session.is_shared {
-                keeps_transactions(&mut client).await?;
+            let probe = database.acts().map_or(Ok(None), Acting::probe)?;
+            match probe {
+                Some(probe) => keeps_identity(&mut client, &session, &probe).await?,
+                None if session.is_shared => keeps_transactions(&mut client).await?,
+                None => {}
             }
             let now = Instant::now();
             let connection = Self {
@@ -340,6 +344,38 @@ async fn keeps_transactions(client: &mut Client) -> Result<(), DriverError> {
     kept.map(drop).map_err(|_| DriverError::Auth(NOT_KEPT))
 }
 
+/// Checks that the role and the settings of a caller hold in each message of a transaction, and end
+/// with it.
+async fn keeps_identity(
+    client: &mut Client,
+    session: &Session,
+    probe: &Probe,
+) -> Result<(), DriverError> {
+    client.queue(&format!("BEGIN{}; {}", session.prefix.sql, probe.mark));
+    for _ in 0..PROBED {
+        client.queue(&probe.question);
+    }
+    client.queue("COMMIT");
+    client.queue(&probe.question);
+    client.flush().await?;
+    let rows = match client.rows().await {
+        Err(DriverError::Server(error)) if !is_about_a_role(&error) => {
+            return Err(DriverError::Role(format!("{NOT_KEPT}: {error}").into()));
+        }
+        rows => rows?,
+    };
+    let answers: Vec<_> = rows.iter().map(|row| probe.is_answered(row)).collect();
+    let is_kept = answers.len() == PROBED + 1
+        && answers.iter().take(PROBED).all(|it| *it)
+        && answers.last() == Some(&false);
+    is_kept
+        .then_some(())
+        .ok_or_else(|| DriverError::Role(NOT_KEPT.into()))
+}
+
+/// Messages in which a probe asks for the role and the settings.
+const PROBED: usize = 5;
+
 const NOT_KEPT: &str = "the pooler does not keep transactions together";
 
 /// Returns the cause of a connection that took too long.
@@ -359,14 +395,16 @@ fn refused_role(database: &Database, error: Option<&DriverError>) -> Option<Stri
     match error? {
         DriverError::Role(why) => Some(why.to_string()),
         DriverError::Server(error) => {
-            let code = &*error.code;
-            // Wrong credentials, no right to the role, no such role.
-            let is_about_it = code.starts_with("28") || ["42501", "22023", "42704"].contains(&code);
-            let role = role.filter(|_| is_about_it)?;
+            let role = role.filter(|_| is_about_a_role(error))?;
             Some(format!("role {role}: {error}"))
         }
         _ => None,
     }
+}
+
+/// Returns whether it tells of wrong credentials, of no right to a role, or of a role that is missing.
+fn is_about_a_role(error: &ServerError) -> bool {
+    error.code.starts_with("28") || ["42501", "22023", "42704"].contains(&&*error.code)
 }
 
 async fn enter(target: &Target, until: Instant) -> Result<Client, DriverError> {

@@ -2,10 +2,10 @@
 
 use regex::Regex;
 use thiserror::Error;
-use ziggurat_databases::{Callers, RoleRule, Who};
+use ziggurat_databases::{Callers, RoleRule, SettingRule, Who};
 use ziggurat_postgres::database::Way;
 use ziggurat_runtime::config::Section;
-use ziggurat_tokens::{CallerNames, is_claim_name};
+use ziggurat_tokens::{CallerNames, Fact, is_claim_name};
 
 /// The place of the claim in the name of a role.
 const VALUE: &str = "{}";
@@ -23,36 +23,122 @@ enum InvalidPattern {
 pub(super) fn read(file: &Section<'_>) -> Option<Callers> {
     let section = file.section("identity");
     let mode = section.key("mode");
-    let is_on = mode.parsed(mode_of).is_some();
-    let folder = section.key("credentials").path();
+    let built = mode.parsed(Mode::read);
+    let credentials = section.key("credentials");
+    let folder = credentials.path();
     let roles = section.key("roles").list().unwrap_or_default().into_iter();
     let roles: Vec<_> = roles.map(|rule| role(&rule.into_section())).collect();
     let otherwise = section.key("otherwise").text();
+    let settings = section.key("settings").list().unwrap_or_default();
+    let settings: Vec<_> = settings
+        .into_iter()
+        .map(|rule| setting(&rule.into_section()))
+        .collect();
+    let is_strict = section.key("strict").boolean().unwrap_or(true);
     // A guard that was begun and not written must not count as none.
     if !section.is_present() && !file.names_key("identity") {
         return None;
     }
-    if !is_on && !section.names_key("mode") {
-        mode.problem("required");
-    }
-    if roles.is_empty() && otherwise.is_none() {
+    let has_role = !roles.is_empty() || otherwise.is_some();
+    let has_mode = section.names_key("mode");
+    mode.check(has_mode || !has_role && !settings.is_empty(), "required");
+    if has_mode && !has_role {
         section.problem("needs roles, or a role in otherwise");
     }
+    let is_login = built == Some(Mode::ConnectAs);
+    credentials.check(folder.is_none() || is_login, "is for mode connect_as");
     Some(Callers {
-        way: Some(Way::ConnectAs(folder)),
+        way: built.map(|mode| match mode {
+            Mode::ConnectAs => Way::ConnectAs(folder),
+            Mode::SetRole => Way::SetRole,
+        }),
         roles,
         otherwise: otherwise.filter(|role| role != "refuse"),
+        settings,
+        is_strict,
         ..Callers::default()
     })
 }
 
-fn mode_of(text: &str) -> Result<(), &'static str> {
-    match text {
-        "connect_as" => Ok(()),
-        "oauth" => Err("mode oauth is not built"),
-        "set_role" => Err("mode set_role is not built"),
-        _ => Err("must be connect_as"),
+/// The value of `mode`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    ConnectAs,
+    SetRole,
+}
+
+impl Mode {
+    fn read(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "connect_as" => Ok(Self::ConnectAs),
+            "set_role" => Ok(Self::SetRole),
+            "oauth" => Err("mode oauth is not built"),
+            _ => Err("must be connect_as or set_role"),
+        }
     }
+}
+
+fn setting(file: &Section<'_>) -> SettingRule {
+    let key = file.key("name");
+    let name = key.required(key.text());
+    if !name.is_empty() {
+        key.check(is_setting_name(&name), NO_SETTING);
+    }
+    let from = file.key("from");
+    let fact = from.any().map(|value| fact(&value));
+    SettingRule {
+        name,
+        from: match fact {
+            Some(Some(fact)) => fact,
+            Some(None) => {
+                from.problem("must be user, client, token, caller or {claim: <name>}");
+                Fact::Caller
+            }
+            None => {
+                from.problem("required");
+                Fact::Caller
+            }
+        },
+        is_required: file.key("required").boolean().unwrap_or(true),
+    }
+}
+
+/// Reads the name of a fact, or the name of a claim as the only member of a mapping.
+fn fact(value: &serde_yaml::Value) -> Option<Fact> {
+    if let Some(name) = value.as_str() {
+        return Fact::read(name);
+    }
+    let members = value.as_mapping().filter(|members| members.len() == 1)?;
+    let name = members.get("claim")?.as_str()?;
+    is_claim_name(name).then(|| Fact::Claim(name.into()))
+}
+
+const NO_SETTING: &str = "must be two words with a dot between them, such as app.tenant, and not a \
+                          setting of PostgreSQL, of one of its extensions or of this server";
+
+/// The first words of settings that statements of a caller must not depend on.
+const OTHERS: [&str; 8] = [
+    "auto_explain",
+    "pg_stat_statements",
+    "pgaudit",
+    "plpgsql",
+    "set_user",
+    "supautils",
+    "hnsw",
+    "ziggurat",
+];
+
+/// Returns whether a setting of this name is free for a caller.
+fn is_setting_name(name: &str) -> bool {
+    let is_word = |word: &str| {
+        word.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
+            && word
+                .chars()
+                .all(|it| it.is_ascii_alphanumeric() || it == '_')
+    };
+    name.split_once('.').is_some_and(|(first, second)| {
+        is_word(first) && is_word(second) && !OTHERS.iter().any(|it| it.eq_ignore_ascii_case(first))
+    })
 }
 
 fn role(file: &Section<'_>) -> RoleRule {

@@ -145,6 +145,12 @@ async fn settings_are_of_the_statement_and_end_with_it() {
         let shown = asked(&pool, "SELECT current_setting('app.tenant')", &[]).await;
         assert_eq!(shown, tenant);
     }
+    let error = ask(&tenants.pool(acting("a")), "RESET App.Tenant").await;
+    let error = error.expect_err("refused").to_string();
+    assert!(
+        error.ends_with("where the database knows its callers"),
+        "{error}"
+    );
     let too_long = Acting::default().with_setting("app.tenant", &"x".repeat(1025));
     assert!(too_long.is_err());
 }
@@ -189,6 +195,39 @@ async fn a_role_that_sees_too_much_or_does_not_exist_is_refused() {
     assert!(why.contains("REVOKE EXECUTE"), "{why}");
     let lax = tenants.set_role("one").with_strictness(false);
     assert!(tenants.pool(lax).lease().await.is_ok());
+}
+
+#[tokio::test]
+async fn two_identities_of_a_caller_never_share_a_connection() {
+    let tenants = Tenants::new().await;
+    let database = tenants.database();
+    let of = |tenant: &str| {
+        let acting = Acting::default().with_setting("app.tenant", tenant);
+        Arc::new(database.acting(acting.expect("good")).expect("usable"))
+    };
+    let (one, two) = (of("a"), of("b"));
+    let pool = |database: &Arc<Database>| tenants.fixture.pools.pool("caller", database);
+    let process = async |database: &Arc<Database>| {
+        pool(database)
+            .lease()
+            .await
+            .expect("a connection")
+            .process()
+    };
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.push((process(&one).await, process(&two).await));
+    }
+    assert_ne!(seen[0].0, seen[0].1);
+    assert!(seen.iter().all(|pair| *pair == seen[0]), "{seen:?}");
+    let [taken, idle, _] = tenants.fixture.pools.connections(&database);
+    assert_eq!((taken, idle), (2, 2));
+    // The same identity with new settings of the database takes the place of the old one.
+    process(&of("a")).await;
+    let [_, idle, _] = tenants.fixture.pools.connections(&database);
+    assert_eq!(idle, 2);
+    tenants.fixture.pools.close("caller");
+    assert_eq!(tenants.fixture.pools.connections(&database)[1], 0);
 }
 
 #[tokio::test]
