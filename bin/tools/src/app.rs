@@ -268,11 +268,11 @@ fn detached_calls(tasks: &mut JoinSet<()>) -> DetachedCalls {
 
 /// Describes the databases for the services.
 pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = Configured> {
-    let local = &configuration.identities.local;
+    let identities = &configuration.identities;
     configuration
         .databases
         .iter()
-        .map(|entry| entry.configured(local))
+        .map(|entry| entry.configured(identities))
 }
 
 /// Makes the readiness of the server, which depends on the audit trail if there is one.

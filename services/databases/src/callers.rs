@@ -40,6 +40,8 @@ pub struct Callers {
     pub settings: Vec<SettingRule>,
     /// Refuses connections on which a text could call `set_config`.
     pub is_strict: bool,
+    /// Shows numbers of rows in plans, also where row security holds for the caller.
+    pub shows_plans: bool,
     /// The caller of standard input and of a server without authentication.
     pub local: LocalCaller,
 }
@@ -115,7 +117,9 @@ impl Callers {
         if identity.is_none() && self.local.get().is_anonymous {
             return Err(Refused::NoProof);
         }
-        let mut acting = Acting::default().with_strictness(self.is_strict);
+        let mut acting = Acting::default()
+            .with_strictness(self.is_strict)
+            .with_plans(self.shows_plans);
         if let Some(way) = &self.way {
             let role = self.role(&facts)?;
             acting = acting.with_role(&role, way.clone())?;

@@ -3,6 +3,7 @@
 mod findings;
 mod plan;
 mod select;
+mod shape;
 mod structured;
 #[cfg(test)]
 mod tests;
@@ -200,12 +201,24 @@ impl Question {
     }
 
     async fn ask(&self, current: &Current, call: &Call) -> Result<String, QueryError> {
+        if shape::is_due(current, call).await? {
+            return shape::ask(self, current, call).await;
+        }
+        self.run(&self.command(), current, call).await
+    }
+
+    /// Runs a command with the query behind it, and returns the lines of the plan.
+    async fn run(
+        &self,
+        command: &str,
+        current: &Current,
+        call: &Call,
+    ) -> Result<String, QueryError> {
         let window = Window {
             offset: 0,
             rows: MAX_ROWS,
         };
-        let command = self.command();
-        let statement = Statement::wrapped(current.database(), &command, &self.query, "")?;
+        let statement = Statement::wrapped(current.database(), command, &self.query, "")?;
         let lease = call.lease(current.pool()).await?;
         let statement = statement.with_window(window).with_max_cost(call.max_cost());
         let mut rows = statement.run(lease).await?;

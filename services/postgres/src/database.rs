@@ -478,6 +478,12 @@ impl Database {
         }
     }
 
+    /// Returns whether the caller must not see the numbers of plans where row security holds for it.
+    #[must_use]
+    pub fn hides_plans(&self) -> bool {
+        self.acts().is_some_and(Acting::hides_plans)
+    }
+
     /// Returns why a caller may not use it, if that is so.
     pub(crate) fn refusal(&self) -> Option<&str> {
         match self.served.as_deref()? {

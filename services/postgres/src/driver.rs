@@ -114,6 +114,8 @@ pub struct Client {
     patience: Option<Duration>,
     /// A notification has arrived since the last wait for one.
     is_notified: bool,
+    /// Errors and notices come without detail and hint.
+    is_terse: bool,
 }
 
 /// Row that is being skipped.
@@ -169,6 +171,7 @@ impl Client {
             permit: None,
             patience: None,
             is_notified: false,
+            is_terse: false,
         }
     }
 
@@ -196,6 +199,12 @@ impl Client {
     /// Sets the shared limit for large rows; each waits for a permit before it is read.
     pub(crate) fn set_large_rows(&mut self, large_rows: Option<&LargeRows>) {
         self.large_rows = large_rows.cloned();
+    }
+
+    /// Leaves out details and hints of errors and notices: they quote values of rows, also of rows
+    /// that the role of the caller does not see.
+    pub(crate) fn be_terse(&mut self) {
+        self.is_terse = true;
     }
 
     /// Sets the list that gets the notices, or none.
@@ -476,14 +485,15 @@ impl Client {
                 Event::Ready
             }
             Message::ErrorResponse(body) => {
-                return Err(DriverError::Server(Box::new(ServerError::new(&body)?)));
+                let error = ServerError::new(&body, self.is_terse)?;
+                return Err(DriverError::Server(Box::new(error)));
             }
             Message::CopyInResponse(_) | Message::CopyOutResponse(_) => {
                 return Err(DriverError::Protocol("COPY through the client"));
             }
             Message::NoticeResponse(body) => {
                 if let Some(notices) = &self.notices {
-                    notices.add(|| ServerError::notice(&body));
+                    notices.add(|| ServerError::notice(&body, self.is_terse));
                 }
                 return Ok(None);
             }

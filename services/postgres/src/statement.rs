@@ -83,7 +83,7 @@ mod tests;
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use ziggurat_sql::{Bounds, Policy, Refusal, StatementShape};
+use ziggurat_sql::{Bounds, Policy, Refusal, StatementShape, explains};
 
 use crate::{
     database::{Database, MAX_ROWS},
@@ -176,7 +176,7 @@ impl Statement {
         } else {
             Access::ReadOnly
         };
-        Self::prepare(database, text, access)
+        Self::of_caller(database, text, access)
     }
 
     /// Prepares a text that must not change anything, even if the operator allows writes.
@@ -184,7 +184,7 @@ impl Statement {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn read_only(database: &Database, text: &str) -> Result<Self, QueryError> {
-        Self::prepare(database, text, Access::ReadOnly)
+        Self::of_caller(database, text, Access::ReadOnly)
     }
 
     /// Prepares a caller's text inside of a text of this server, read-only like
@@ -205,8 +205,15 @@ impl Statement {
         let whole = format!("{before}{text}{after}");
         Ok(Self {
             lead: before.chars().count(),
-            ..Self::read_only(database, &whole)?
+            ..Self::prepare(database, &whole, Access::ReadOnly)?
         })
+    }
+
+    fn of_caller(database: &Database, text: &str, access: Access) -> Result<Self, QueryError> {
+        if database.hides_plans() && explains(text) {
+            return Err(Refusal::Plans.into());
+        }
+        Self::prepare(database, text, access)
     }
 
     fn prepare(database: &Database, text: &str, access: Access) -> Result<Self, QueryError> {

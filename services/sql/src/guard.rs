@@ -34,6 +34,12 @@ pub enum Refusal {
     /// The text could get another role or other settings than its caller has.
     #[error("query rejected: {0} is not allowed where the database knows its callers")]
     Identity(&'static str),
+    /// The plan of a statement counts rows that its caller does not see.
+    #[error(
+        "query rejected: EXPLAIN is not allowed where the database knows its callers, use \
+         execute_explain"
+    )]
+    Plans,
     /// The text has an effect that PostgreSQL allows in any transaction.
     #[error("query rejected: {call} is not allowed: {danger}, even in a read-only transaction")]
     Dangerous {

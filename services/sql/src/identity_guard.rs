@@ -43,6 +43,17 @@ pub fn keep_identity(text: &str, is_kept: impl Fn(&str) -> bool) -> Result<(), R
     Ok(())
 }
 
+/// Returns whether a statement of the text is an EXPLAIN.
+#[must_use]
+pub fn explains(text: &str) -> bool {
+    let mut begins = true;
+    Lexer::new(text).any(|token| {
+        let is_first = begins;
+        begins = token == Token::Symbol(b';');
+        is_first && matches!(token, Token::Word(word) if is(word, &["EXPLAIN"]))
+    })
+}
+
 /// Settings that give another role, or with which a text would be read in another way than here.
 const KEPT: &[&str] = &[
     "role",

@@ -32,7 +32,7 @@ mod tests;
 
 pub use self::{
     guard::Refusal,
-    identity_guard::keep_identity,
+    identity_guard::{explains, keep_identity},
     planned::Planned,
     policy::{Danger, Policy},
     statement_shape::{Bounds, StatementShape},

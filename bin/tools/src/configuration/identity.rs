@@ -15,16 +15,23 @@ pub(crate) struct Identities {
     pub(crate) claims: KeptClaims,
     /// The caller over standard input and output, and without authentication.
     pub(crate) local: LocalCaller,
+    /// Whether plans show numbers of rows where row security holds for the caller.
+    pub(crate) shows_plans: bool,
 }
 
 // === impl Identities ===
 
 impl Identities {
     /// Takes the facts of another configuration, if they differ, also for services that have these.
-    pub(crate) fn replace(&self, other: &Self) {
-        if self != other {
+    pub(crate) fn replace(self, other: &Self) -> Self {
+        if self != *other {
             self.claims.replace(&other.claims);
             self.local.replace(&other.local);
+        }
+        let shows_plans = other.shows_plans;
+        Self {
+            shows_plans,
+            ..self
         }
     }
 
@@ -37,7 +44,17 @@ impl Identities {
                 claims: claims(&local.key("claims")),
                 is_anonymous: false,
             }),
+            shows_plans: file.key("explain").parsed(shows_plans) == Some(true),
         }
+    }
+}
+
+/// Reads the form of plans.
+fn shows_plans(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "shape" => Ok(false),
+        "full" => Ok(true),
+        _ => Err("must be shape or full"),
     }
 }
 

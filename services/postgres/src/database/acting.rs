@@ -38,6 +38,7 @@ pub struct Acting {
     role: Option<(String, Way)>,
     settings: Vec<(String, String)>,
     is_strict: bool,
+    shows_plans: bool,
 }
 
 /// The way in which a connection gets its role.
@@ -131,6 +132,16 @@ impl Acting {
         Self { is_strict, ..self }
     }
 
+    /// Shows the numbers of plans, which count rows that the role does not see. Else texts that begin
+    /// with EXPLAIN are refused.
+    #[must_use]
+    pub fn with_plans(self, shows_plans: bool) -> Self {
+        Self {
+            shows_plans,
+            ..self
+        }
+    }
+
     /// Returns the role, if it is not the database's own user.
     #[must_use]
     pub fn role(&self) -> Option<&str> {
@@ -156,6 +167,11 @@ impl Acting {
     /// Returns whether the text of a caller could become another caller.
     fn is_guarded(&self) -> bool {
         !self.settings.is_empty() || self.startup_role().is_some()
+    }
+
+    /// Returns whether the numbers of plans are hidden where row security holds.
+    pub(crate) fn hides_plans(&self) -> bool {
+        !self.shows_plans
     }
 
     /// Refuses a text with which a caller could become another one.

@@ -85,12 +85,12 @@ impl DriverError {
 // === impl ServerError ===
 
 impl ServerError {
-    pub(super) fn new(body: &ErrorResponseBody) -> io::Result<Self> {
-        Self::read(body.fields())
+    pub(super) fn new(body: &ErrorResponseBody, is_terse: bool) -> io::Result<Self> {
+        Self::read(body.fields(), is_terse)
     }
 
     /// Returns a notice, which has the fields of an error.
-    pub(super) fn notice(body: &NoticeResponseBody) -> Notice {
+    pub(super) fn notice(body: &NoticeResponseBody, is_terse: bool) -> Notice {
         let Self {
             severity,
             code: sqlstate,
@@ -98,7 +98,7 @@ impl ServerError {
             detail,
             hint,
             ..
-        } = Self::read(body.fields()).unwrap_or_default();
+        } = Self::read(body.fields(), is_terse).unwrap_or_default();
         Notice {
             severity,
             message,
@@ -108,7 +108,7 @@ impl ServerError {
         }
     }
 
-    fn read(mut fields: ErrorFields<'_>) -> io::Result<Self> {
+    fn read(mut fields: ErrorFields<'_>, is_terse: bool) -> io::Result<Self> {
         let mut error = Self::default();
         while let Some(field) = fields.next()? {
             // With the encoding `SQL_ASCII` the text need not be UTF-8.
@@ -119,6 +119,7 @@ impl ServerError {
                 b'S' if error.severity.is_empty() => error.severity = text(),
                 b'C' => error.code = text(),
                 b'M' => error.message = text(),
+                b'D' | b'H' if is_terse => {}
                 b'D' => error.detail = Some(text()),
                 b'H' => error.hint = Some(text()),
                 // A position inside of a function has another field.

@@ -171,7 +171,9 @@ async fn message(client: &mut Client) -> Result<Message, DriverError> {
     loop {
         match parse(&mut client.input)? {
             Some(Message::ErrorResponse(body)) => {
-                return Err(DriverError::Server(Box::new(ServerError::new(&body)?)));
+                return Err(DriverError::Server(Box::new(ServerError::new(
+                    &body, false,
+                )?)));
             }
             Some(Message::NoticeResponse(_) | Message::ParameterStatus(_)) => {}
             Some(message) => return Ok(message),

@@ -247,6 +247,9 @@ impl Connection {
                 is_usual: row.text(3)? == "t",
                 prefix,
             };
+            if database.acts().is_some() {
+                client.be_terse();
+            }
             let probe = database.acts().map_or(Ok(None), Acting::probe)?;
             match probe {
                 Some(probe) => keeps_identity(&mut client, &session, &probe).await?,

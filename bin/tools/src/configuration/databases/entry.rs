@@ -5,7 +5,8 @@ use std::sync::Arc;
 use secrecy::ExposeSecret as _;
 use ziggurat_databases::{Callers, Configured};
 use ziggurat_postgres::database::{ConnectKeys, Database};
-use ziggurat_tokens::LocalCaller;
+
+use crate::configuration::identity::Identities;
 
 /// Database, and the users who may use it.
 #[derive(Clone, Debug)]
@@ -42,14 +43,15 @@ impl Entry {
     }
 
     /// Converts to the type that the database service uses.
-    pub(crate) fn configured(&self, local: &LocalCaller) -> Configured {
+    pub(crate) fn configured(&self, identities: &Identities) -> Configured {
         let configured = Configured::new(Arc::clone(&self.database))
             .with_users(self.users.iter().cloned())
             .with_clients(self.clients.iter().cloned());
         match &self.callers {
             None => configured,
             Some(callers) => configured.with_callers(Callers {
-                local: local.clone(),
+                local: identities.local.clone(),
+                shows_plans: identities.shows_plans,
                 ..callers.clone()
             }),
         }
