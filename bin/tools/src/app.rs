@@ -1,6 +1,6 @@
 //! Services of a running server, their start and their shutdown.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{fs, net::SocketAddr, time::Duration};
 
 use anyhow::Context as _;
 use tokio::{
@@ -15,7 +15,7 @@ use ziggurat_databases::{Configured, Databases};
 use ziggurat_http::Readiness;
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_mcp::DetachedCalls;
-use ziggurat_postgres::pool::Pools;
+use ziggurat_postgres::{database::IdentityKey, pool::Pools};
 use ziggurat_postgres_tools::custom::DefinitionFiles;
 use ziggurat_query_api::{QueryApi, QueryLimits};
 use ziggurat_sign_in_state::SignInStore;
@@ -269,10 +269,15 @@ fn detached_calls(tasks: &mut JoinSet<()>) -> DetachedCalls {
 /// Describes the databases for the services.
 pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = Configured> {
     let identities = &configuration.identities;
+    let secret = configuration.secret_file.as_ref();
+    let secret = secret
+        .and_then(|path| fs::read(path).ok())
+        .filter(|it| !it.is_empty());
+    let key = secret.map_or_else(IdentityKey::of_process, |it| IdentityKey::of(&it));
     configuration
         .databases
         .iter()
-        .map(|entry| entry.configured(identities))
+        .map(move |entry| entry.configured(identities, &key))
 }
 
 /// Makes the readiness of the server, which depends on the audit trail if there is one.

@@ -28,6 +28,7 @@ const MAX_ARGUMENTS: usize = 8192;
 pub(crate) enum Field {
     Database,
     Role,
+    Identity,
     Statement,
     Arguments,
     Code,
@@ -275,6 +276,7 @@ impl Draft {
         self.write_start(out, METHOD, is_plain);
         self.write_database(out);
         line::member(out, br#","role":""#, self.text(Field::Role));
+        line::member(out, br#","identity":""#, self.text(Field::Identity));
         self.statement.write(out, self.text(Field::Statement));
         self.write_arguments(out);
         if let Some(rows) = self.rows {

@@ -126,6 +126,11 @@ impl Record {
         self.change(|record| record.set(Field::Role, name));
     }
 
+    /// Sets the mark of the role and the settings under which the statement runs.
+    pub fn identity(&self, mark: &str) {
+        self.change(|record| record.set(Field::Identity, mark));
+    }
+
     /// Marks a call that named something that exists and that its caller does not see.
     pub fn hidden(&self) {
         self.change(|record| record.is_hidden = true);

@@ -418,8 +418,12 @@ impl Call {
         }
     }
 
-    /// Sets the database.
+    /// Sets the database, and records the role and the settings that its caller has there.
     pub fn set_database(&self, database: &Arc<Database>) {
+        if let (Some(record), Some(acting)) = (self.record(), database.acts()) {
+            record.role(acting.role().unwrap_or_default());
+            record.identity(acting.mark());
+        }
         self.progress(|progress| progress.database = Some(Arc::clone(database)));
     }
 

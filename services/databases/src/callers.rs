@@ -11,7 +11,7 @@ use std::{
 
 use regex::Regex;
 use thiserror::Error;
-use ziggurat_postgres::database::{Acting, Database, InvalidActing, Way};
+use ziggurat_postgres::database::{Acting, Database, IdentityKey, InvalidActing, Way};
 use ziggurat_runtime::lock;
 use ziggurat_tokens::{
     CallerFacts, CallerId, CallerNames, Claim, Fact, Holder, Identity, LocalCaller,
@@ -42,6 +42,8 @@ pub struct Callers {
     pub is_strict: bool,
     /// Shows numbers of rows in plans, also where row security holds for the caller.
     pub shows_plans: bool,
+    /// Key of the marks under which roles and settings are recorded.
+    pub key: IdentityKey,
     /// The caller of standard input and of a server without authentication.
     pub local: LocalCaller,
 }
@@ -228,7 +230,7 @@ impl KnownCallers {
         }
         // A file of the role may be read here.
         let made = match &key.1 {
-            Ok(acting) => database.acting(acting.clone()),
+            Ok(acting) => database.acting(acting.clone().with_mark(&self.callers.key)),
             Err(why) => Ok(database.refusing(why.to_string())),
         };
         let made = match made {

@@ -51,7 +51,7 @@ pub use crate::driver::{
 pub(crate) use self::acting::{Prefix, Probe};
 use self::{acting::Served, target::Certificates};
 pub use self::{
-    acting::{Acting, InvalidActing, Way},
+    acting::{Acting, IdentityKey, InvalidActing, Way},
     host::Host,
     invalid::InvalidDatabase,
     keys::ConnectKeys,
@@ -471,7 +471,8 @@ impl Database {
     }
 
     /// Returns the role and the settings of a caller, if it has some of its own.
-    pub(crate) fn acts(&self) -> Option<&Acting> {
+    #[must_use]
+    pub fn acts(&self) -> Option<&Acting> {
         match self.served.as_deref()? {
             Served::Acting(acting) => Some(acting),
             Served::Refused(_) => None,

@@ -127,7 +127,7 @@ mod tests {
             let case = Case::new().file(&format!("identity: {yaml}"));
             case.configuration().identities
         };
-        let running = of("{claims: [a], local: {name: b}}");
+        let mut running = of("{claims: [a], local: {name: b}}");
         let shared = running.clone();
         for yaml in [
             "{claims: [a], local: {name: b}}",
@@ -135,9 +135,10 @@ mod tests {
             "{claims: [a], local: {name: c}}",
             "{claims: [a], local: {name: b, claims: {d: e}}}",
         ] {
-            running.replace(&of(yaml));
+            running = running.replace(&of(yaml));
             assert_eq!(shared, of(yaml), "{yaml}");
         }
+        assert!(running.replace(&of("{explain: full}")).shows_plans);
     }
 
     #[test]

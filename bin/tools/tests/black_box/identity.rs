@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Client, Home, Postgres, Program, records, until};
 
@@ -166,6 +166,38 @@ fn each_caller_with_a_setting_sees_its_rows_at_every_entrance() {
 }
 
 #[test]
+fn records_have_the_role_and_one_mark_for_each_role_and_its_settings() {
+    let shop = Shop::set_role("secret_file: secret\naudit: {file: audit.jsonl}\n");
+    fs::write(shop.home.file("secret"), "a secret of several servers").expect("written");
+    for _ in 0..2 {
+        let (mut program, client) = shop.serve();
+        for number in [1, 2, 1] {
+            query(&client.bearing(&format!("secret-{number}")), "SELECT 1");
+        }
+        program.signal(Signal::TERM);
+        program.ended();
+    }
+    let lines = fs::read_to_string(shop.home.file("audit.jsonl")).expect("a trail");
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let calls = lines.filter(|line| line["kind"] == "call");
+    let seen: Vec<_> = calls
+        .map(|line| ["role", "identity"].map(|key| line[key].as_str().unwrap_or("").to_owned()))
+        .collect();
+    let [one, two, ..] = &shop.roles;
+    let roles: Vec<_> = seen.iter().map(|[role, _]| role).collect();
+    assert_eq!(roles, [one, two, one, one, two, one]);
+    let marks: Vec<_> = seen.iter().map(|[_, mark]| mark).collect();
+    assert_eq!(marks[0].len(), 16, "{marks:?}");
+    assert!(
+        [2, 3, 5].iter().all(|at| marks[*at] == marks[0]),
+        "{marks:?}"
+    );
+    assert!(marks[1] != marks[0] && marks[4] == marks[1], "{marks:?}");
+}
+
+#[test]
 fn a_text_that_could_call_set_config_keeps_all_out() {
     let shop = Shop::set_role("");
     shop.postgres
@@ -209,7 +241,7 @@ fn plans_and_errors_tell_nothing_of_the_rows_of_others() {
         assert!(is_error && text.contains("duplicate key"), "{text}");
         assert!(!text.contains("Key (id)=(2)"), "{text}");
         let asked = caller.post("/api/query", &json!({"sql": taken}).to_string());
-        let asked: serde_json::Value = serde_json::from_str(&asked.body).expect("JSON");
+        let asked: Value = serde_json::from_str(&asked.body).expect("JSON");
         let body = json!({"sql": taken, "confirm": asked["confirm"]}).to_string();
         let answer = caller.post("/api/query", &body).body;
         assert!(

@@ -3,7 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::{fmt::Write as _, path::PathBuf, sync::OnceLock};
+
+use aws_lc_rs::hmac;
 
 use ziggurat_sql::{Refusal, keep_identity};
 
@@ -39,7 +41,12 @@ pub struct Acting {
     settings: Vec<(String, String)>,
     is_strict: bool,
     shows_plans: bool,
+    mark: Box<str>,
 }
+
+/// Key of the marks under which roles and settings are recorded.
+#[derive(Clone, Debug)]
+pub struct IdentityKey(hmac::Key);
 
 /// The way in which a connection gets its role.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -140,6 +147,19 @@ impl Acting {
             shows_plans,
             ..self
         }
+    }
+
+    /// Sets the mark under which the role and the settings are recorded.
+    #[must_use]
+    pub fn with_mark(self, key: &IdentityKey) -> Self {
+        let mark = key.mark(self.role(), &self.settings);
+        Self { mark, ..self }
+    }
+
+    /// Returns the mark: 16 digits, which are equal for equal roles and settings.
+    #[must_use]
+    pub fn mark(&self) -> &str {
+        &self.mark
     }
 
     /// Returns the role, if it is not the database's own user.
@@ -272,6 +292,46 @@ impl Acting {
     fn refusal(&self, why: &str) -> DriverError {
         let role = self.role().unwrap_or("of the database's own user");
         DriverError::Role(format!("role {role}: {why}").into())
+    }
+}
+
+// === impl IdentityKey ===
+
+impl IdentityKey {
+    /// Makes the key of a secret that several servers share.
+    #[must_use]
+    pub fn of(secret: &[u8]) -> Self {
+        let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        let derived = hmac::sign(&secret, b"ziggurat identities of callers");
+        Self(hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()))
+    }
+
+    /// Returns the random key of this process.
+    ///
+    /// # Panics
+    /// Panics if the operating system has no random bytes.
+    #[must_use]
+    pub fn of_process() -> Self {
+        static KEY: OnceLock<IdentityKey> = OnceLock::new();
+        let random = || {
+            let mut bytes = [0; 32];
+            aws_lc_rs::rand::fill(&mut bytes).expect("random bytes");
+            Self(hmac::Key::new(hmac::HMAC_SHA256, &bytes))
+        };
+        KEY.get_or_init(random).clone()
+    }
+
+    fn mark(&self, role: Option<&str>, settings: &[(String, String)]) -> Box<str> {
+        let text = serde_json::to_vec(&(role, settings)).expect("texts only");
+        let digest = hmac::sign(&self.0, &text);
+        let digits = digest.as_ref().iter().take(8);
+        digits.map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Default for IdentityKey {
+    fn default() -> Self {
+        Self::of_process()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
 use ziggurat_databases::{Callers, Configured};
-use ziggurat_postgres::database::{ConnectKeys, Database};
+use ziggurat_postgres::database::{ConnectKeys, Database, IdentityKey};
 
 use crate::configuration::identity::Identities;
 
@@ -43,7 +43,7 @@ impl Entry {
     }
 
     /// Converts to the type that the database service uses.
-    pub(crate) fn configured(&self, identities: &Identities) -> Configured {
+    pub(crate) fn configured(&self, identities: &Identities, key: &IdentityKey) -> Configured {
         let configured = Configured::new(Arc::clone(&self.database))
             .with_users(self.users.iter().cloned())
             .with_clients(self.clients.iter().cloned());
@@ -52,6 +52,7 @@ impl Entry {
             Some(callers) => configured.with_callers(Callers {
                 local: identities.local.clone(),
                 shows_plans: identities.shows_plans,
+                key: key.clone(),
                 ..callers.clone()
             }),
         }
