@@ -4,6 +4,7 @@
 mod tests;
 
 use std::{
+    collections::HashMap,
     error::Error,
     pin::Pin,
     sync::{
@@ -32,15 +33,20 @@ use crate::inspection::Inspection;
 /// load, which `query_timeout` limits.
 const MAX_WAIT: Duration = Duration::from_secs(3);
 
+/// Limit on the roles for which it is kept which tables they see.
+const MAX_VIEWS: usize = 1000;
+
 /// Metadata cache of a database.
 ///
-/// All callers use the same role, so they share the metadata. It is loaded on a connection of its
+/// All callers share the metadata, and see the part that their role has a right to. It is loaded on a connection of its
 /// own that closes afterwards: so no session of a caller can change the result, and no statement of
 /// a caller delays the load.
 #[derive(Debug)]
 pub(super) struct Cache {
     database: Arc<Database>,
     state: Mutex<State>,
+    /// The tables as roles of callers see them.
+    views: Mutex<HashMap<Box<str>, Arc<Metadata>>>,
 }
 
 #[derive(Debug, Default)]
@@ -106,8 +112,12 @@ impl MetadataError {
 
 impl Cache {
     pub(super) fn new(database: Arc<Database>) -> Arc<Self> {
-        let state = Mutex::default();
-        Arc::new(Self { database, state })
+        let (state, views) = Default::default();
+        Arc::new(Self {
+            database,
+            state,
+            views,
+        })
     }
 
     /// Returns the cached metadata if it is recent enough; otherwise loads it.
@@ -138,6 +148,39 @@ impl Cache {
             load.await
         };
         loaded.map_err(MetadataError::Load)
+    }
+
+    /// Returns the tables as a role sees them, which is asked once for these tables.
+    pub(super) async fn seen_by(
+        &self,
+        pools: &Pools,
+        whole: &Metadata,
+        role: &str,
+        call: &CallContext,
+    ) -> Result<Arc<Metadata>, MetadataError> {
+        let known = self.view(role);
+        if let Some(view) = known.filter(|view| view.is_of(whole)) {
+            return Ok(view);
+        }
+        let own = OwnPool::new(pools);
+        let pool = pools.pool(&own.key, &self.database).with_call(call.clone());
+        let asked = async { whole.seen_by(pool.lease().await?, role).await };
+        let seen = asked.await.inspect_err(|error| self.warn_of(error));
+        let seen = Arc::new(seen.map_err(|error| MetadataError::Load(Arc::new(error)))?);
+        let mut views = lock(&self.views);
+        if views.len() >= MAX_VIEWS {
+            views.retain(|_, view| view.is_of(whole));
+            if views.len() >= MAX_VIEWS {
+                views.clear();
+            }
+        }
+        views.insert(role.into(), Arc::clone(&seen));
+        Ok(seen)
+    }
+
+    /// Returns the tables as a role saw them last.
+    pub(super) fn view(&self, role: &str) -> Option<Arc<Metadata>> {
+        lock(&self.views).get(role).cloned()
     }
 
     /// Returns the cached metadata of any age, and its age.

@@ -74,10 +74,24 @@ impl Current {
     /// # Errors
     /// Fails if the load fails or there is no connection.
     pub async fn metadata(&self) -> Result<Arc<Metadata>, MetadataError> {
+        self.seen_within(self.database().settings().metadata_ttl)
+            .await
+    }
+
+    /// Returns the tables that the role of the caller sees, at most `max_age` old.
+    async fn seen_within(&self, max_age: Duration) -> Result<Arc<Metadata>, MetadataError> {
         self.check_open()?;
-        let max_age = self.database().settings().metadata_ttl;
         let call = self.pool.call();
-        self.cache.metadata(&self.pools, max_age, call).await
+        let whole = self.cache.metadata(&self.pools, max_age, call).await?;
+        match self.role() {
+            None => Ok(whole),
+            Some(role) => self.cache.seen_by(&self.pools, &whole, role, call).await,
+        }
+    }
+
+    /// Returns the role of the caller, if it has one of its own.
+    fn role(&self) -> Option<&str> {
+        self.database().acts()?.role()
     }
 
     /// Checks that the caller may use the database. Its tables are kept for all callers.
@@ -90,14 +104,17 @@ impl Current {
     #[must_use]
     pub fn cached_metadata(&self) -> Option<Arc<Metadata>> {
         self.pool.check_open().ok()?;
-        self.cache.cached().map(|(metadata, _)| metadata)
+        match self.role() {
+            None => self.cache.cached().map(|(metadata, _)| metadata),
+            Some(role) => self.cache.view(role),
+        }
     }
 
     /// Returns the age of its cached tables, if they are these.
     #[must_use]
     pub fn metadata_age(&self, metadata: &Arc<Metadata>) -> Option<Duration> {
         let (cached, age) = self.cache.cached()?;
-        Arc::ptr_eq(&cached, metadata).then_some(age)
+        cached.is_of(metadata).then_some(age)
     }
 
     /// Returns its tables, at most `age` old; for callers that are about to report a missing table.
@@ -105,9 +122,7 @@ impl Current {
     /// # Errors
     /// Fails under the same conditions as [`metadata`](Self::metadata).
     pub async fn metadata_within(&self, age: Duration) -> Result<Arc<Metadata>, MetadataError> {
-        self.check_open()?;
-        let max_age = self.database().settings().metadata_ttl.min(age);
-        let call = self.pool.call();
-        self.cache.metadata(&self.pools, max_age, call).await
+        self.seen_within(self.database().settings().metadata_ttl.min(age))
+            .await
     }
 }

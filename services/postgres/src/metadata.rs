@@ -41,10 +41,11 @@ mod interner;
 mod keys;
 mod load;
 mod query;
+mod seen;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, num::NonZeroU16, ops::Range};
+use std::{fmt, num::NonZeroU16, ops::Range, sync::Arc};
 
 pub use self::{
     enums::EnumType,
@@ -56,11 +57,20 @@ use self::{
     enums::Enums,
     interner::{Interner, TextId},
     keys::Keys,
+    seen::Seen,
 };
 
 /// Tables of a database and their columns, at one moment.
 #[derive(Default)]
 pub struct Metadata {
+    content: Arc<Content>,
+    /// The part that a role sees; without, all of it is seen.
+    seen: Option<Seen>,
+}
+
+/// The tables and columns themselves.
+#[derive(Default)]
+struct Content {
     words: Interner,
     /// Sorted by the bytes of schema and name.
     tables: Vec<TableEntry>,
@@ -81,6 +91,13 @@ pub struct Metadata {
 pub struct Table<'a> {
     metadata: &'a Metadata,
     entry: &'a TableEntry,
+}
+
+/// The tables of some positions.
+struct Tables<'a> {
+    metadata: &'a Metadata,
+    positions: Range<usize>,
+    left: usize,
 }
 
 /// Column of a table.
@@ -173,56 +190,75 @@ impl Metadata {
     /// Returns all tables, including partitions, sorted by schema and name.
     #[must_use]
     pub fn tables(&self) -> impl ExactSizeIterator<Item = Table<'_>> {
-        self.entries(&self.tables)
+        self.entries(0..self.content.tables.len())
     }
 
     /// Returns the tables from a position on, in the order of [`tables`](Self::tables).
     #[must_use]
     pub fn tables_from(&self, start: usize) -> impl ExactSizeIterator<Item = Table<'_>> {
-        self.entries(&self.tables[start.min(self.tables.len())..])
+        if self.seen.is_none() {
+            return self.entries(start..self.content.tables.len());
+        }
+        let mut tables = self.entries(0..self.content.tables.len());
+        // The position counts the tables that are seen.
+        for _ in 0..start {
+            tables.next();
+        }
+        tables
     }
 
     /// Returns the tables of a schema, sorted by name.
     #[must_use]
     pub fn schema(&self, schema: &str) -> impl ExactSizeIterator<Item = Table<'_>> {
-        let of = |entry: &TableEntry| self.words.text(entry.schema).cmp(schema);
-        let first = self.tables.partition_point(|entry| of(entry).is_lt());
-        let end = self.tables.partition_point(|entry| of(entry).is_le());
-        self.entries(&self.tables[first..end])
+        let of = |entry: &TableEntry| self.content.words.text(entry.schema).cmp(schema);
+        let first = self
+            .content
+            .tables
+            .partition_point(|entry| of(entry).is_lt());
+        let end = self
+            .content
+            .tables
+            .partition_point(|entry| of(entry).is_le());
+        self.entries(first..end)
     }
 
     /// Returns the table of that name, which is case-sensitive.
     #[must_use]
     pub fn table(&self, schema: &str, name: &str) -> Option<Table<'_>> {
         let sought = (schema, name);
-        let at = self.tables.binary_search_by(|entry| {
-            let (schema, name) = (self.words.text(entry.schema), self.words.text(entry.name));
+        let at = self.content.tables.binary_search_by(|entry| {
+            let (schema, name) = (
+                self.content.words.text(entry.schema),
+                self.content.words.text(entry.name),
+            );
             (schema, name).cmp(&sought)
         });
-        at.ok().map(|at| Table {
+        let at = at.ok().filter(|&at| self.sees(at))?;
+        Some(Table {
             metadata: self,
-            entry: &self.tables[at],
+            entry: &self.content.tables[at],
         })
     }
 
     /// Returns the table with an OID, after a look at all tables.
     #[must_use]
     pub fn table_with_oid(&self, oid: u32) -> Option<Table<'_>> {
-        let mut tables = self.entries(&self.tables);
+        let mut tables = self.tables();
         tables.find(|table| table.entry.oid == oid)
     }
 
     /// Returns all enums in the schemas that the role may use, sorted by schema and name.
     pub fn enums(&self) -> impl Iterator<Item = EnumType<'_>> {
-        self.enums.all(self)
+        self.content.enums.all(self)
     }
 
     /// Returns the functions and procedures that the role may call, sorted by schema and name,
     /// without the functions of extensions.
     #[must_use]
     pub fn functions(&self) -> impl ExactSizeIterator<Item = Function<'_>> {
-        self.functions.iter().map(|texts| {
-            let [schema, name, arguments, result, comment] = texts.map(|id| self.words.text(id));
+        self.content.functions.iter().map(|texts| {
+            let [schema, name, arguments, result, comment] =
+                texts.map(|id| self.content.words.text(id));
             Function {
                 schema,
                 name,
@@ -236,54 +272,90 @@ impl Metadata {
     /// Returns the schemas on which the role lacks USAGE, sorted by name.
     #[must_use]
     pub fn denied(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.denied.iter().map(|&schema| self.words.text(schema))
+        self.content
+            .denied
+            .iter()
+            .map(|&schema| self.content.words.text(schema))
     }
 
     /// Returns whether the role lacks USAGE on this schema, so that its tables are unknown.
     #[must_use]
     pub fn is_denied(&self, schema: &str) -> bool {
-        self.denied
-            .binary_search_by(|&word| self.words.text(word).cmp(schema))
+        self.content
+            .denied
+            .binary_search_by(|&word| self.content.words.text(word).cmp(schema))
             .is_ok()
     }
 
     /// Returns whether tables are missing because a limit was reached.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        self.is_cut
+        self.content.is_cut
     }
 
     /// Returns the version of the server, such as `16.4`.
     #[must_use]
     pub fn version(&self) -> &str {
-        &self.version
+        &self.content.version
     }
 
     /// Returns the privileges of the role that no read-only transaction limits: `superuser`,
     /// `replication`, or a role such as `pg_read_server_files`.
     #[must_use]
     pub fn powers(&self) -> &[String] {
-        &self.powers
+        &self.content.powers
     }
 
-    fn entries<'a>(
-        &'a self,
-        entries: &'a [TableEntry],
-    ) -> impl ExactSizeIterator<Item = Table<'a>> {
-        entries.iter().map(|entry| Table {
+    /// Returns the tables at these positions that are seen.
+    fn entries(&self, positions: Range<usize>) -> Tables<'_> {
+        let end = positions.end.min(self.content.tables.len());
+        let positions = positions.start.min(end)..end;
+        let left = match &self.seen {
+            None => positions.len(),
+            Some(_) => positions.clone().filter(|&at| self.sees(at)).count(),
+        };
+        Tables {
             metadata: self,
-            entry,
-        })
+            positions,
+            left,
+        }
+    }
+
+    /// Returns whether the table at a position is seen.
+    fn sees(&self, position: usize) -> bool {
+        self.seen.as_ref().is_none_or(|seen| seen.tables[position])
     }
 }
+
+// === impl Tables ===
+
+impl<'a> Iterator for Tables<'a> {
+    type Item = Table<'a>;
+
+    fn next(&mut self) -> Option<Table<'a>> {
+        let metadata = self.metadata;
+        let at = self.positions.find(|&at| metadata.sees(at))?;
+        self.left -= 1;
+        Some(Table {
+            metadata,
+            entry: &metadata.content.tables[at],
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Tables<'_> {}
 
 impl fmt::Debug for Metadata {
     /// Leaves out the names, since there may be very many.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Metadata")
-            .field("tables", &self.tables.len())
-            .field("columns", &self.columns.len())
-            .field("is_cut", &self.is_cut)
+            .field("tables", &self.content.tables.len())
+            .field("columns", &self.content.columns.len())
+            .field("is_cut", &self.content.is_cut)
             .finish_non_exhaustive()
     }
 }
@@ -294,13 +366,13 @@ impl<'a> Table<'a> {
     /// Returns the name of its schema.
     #[must_use]
     pub fn schema(self) -> &'a str {
-        self.metadata.words.text(self.entry.schema)
+        self.metadata.content.words.text(self.entry.schema)
     }
 
     /// Returns its name in the schema.
     #[must_use]
     pub fn name(self) -> &'a str {
-        self.metadata.words.text(self.entry.name)
+        self.metadata.content.words.text(self.entry.name)
     }
 
     /// Returns its OID.
@@ -312,7 +384,7 @@ impl<'a> Table<'a> {
     /// Returns its comment, or an empty text.
     #[must_use]
     pub fn comment(self) -> &'a str {
-        self.metadata.words.text(self.entry.comment)
+        self.metadata.content.words.text(self.entry.comment)
     }
 
     /// Returns its kind.
@@ -330,7 +402,8 @@ impl<'a> Table<'a> {
     /// Returns whether the role may read one of its columns.
     #[must_use]
     pub fn is_readable(self) -> bool {
-        self.entry.is_readable
+        // A role sees the tables that it has a right to.
+        self.entry.is_readable || self.metadata.seen.is_some()
     }
 
     /// Returns whether one of its columns holds vectors.
@@ -374,7 +447,7 @@ impl<'a> Table<'a> {
     pub fn columns(self) -> impl ExactSizeIterator<Item = Column<'a>> {
         let Range { start, end } = self.entry.columns;
         let metadata = self.metadata;
-        metadata.columns[start as usize..end as usize]
+        metadata.content.columns[start as usize..end as usize]
             .iter()
             .map(move |entry| Column { metadata, entry })
     }
@@ -392,19 +465,19 @@ impl<'a> Column<'a> {
     /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'a str {
-        self.metadata.words.text(self.entry.name)
+        self.metadata.content.words.text(self.entry.name)
     }
 
     /// Returns its type with its modifiers, as `format_type` writes it: `character varying(50)`.
     #[must_use]
     pub fn data_type(self) -> &'a str {
-        self.metadata.words.text(self.entry.data_type)
+        self.metadata.content.words.text(self.entry.data_type)
     }
 
     /// Returns its comment, or an empty text.
     #[must_use]
     pub fn comment(self) -> &'a str {
-        self.metadata.words.text(self.entry.comment)
+        self.metadata.content.words.text(self.entry.comment)
     }
 
     /// Returns whether it may be NULL: neither the column nor its domain forbids it.
@@ -435,7 +508,12 @@ impl<'a> Column<'a> {
     /// or an empty text.
     #[must_use]
     pub fn references(self) -> &'a str {
-        self.metadata.words.text(self.entry.references)
+        let references = self.entry.references;
+        let seen = self.metadata.seen.as_ref();
+        if seen.is_some_and(|seen| seen.hidden.contains(&references)) {
+            return "";
+        }
+        self.metadata.content.words.text(references)
     }
 
     /// Returns its kind of identity column: `a` for always, `d` for by default, else empty.
@@ -451,14 +529,14 @@ impl<'a> Column<'a> {
     /// Returns the expression of its default, or the one it is generated from, or an empty text.
     #[must_use]
     pub fn default(self) -> &'a str {
-        self.metadata.words.text(self.entry.default)
+        self.metadata.content.words.text(self.entry.default)
     }
 
     /// Returns the enum of its values: its type, the type of its domain, or the type of the
     /// elements of its array.
     #[must_use]
     pub fn enum_type(self) -> Option<EnumType<'a>> {
-        let enums = &self.metadata.enums;
+        let enums = &self.metadata.content.enums;
         enums.get(self.metadata, self.entry.enum_type?)
     }
 

@@ -166,6 +166,47 @@ fn each_caller_with_a_setting_sees_its_rows_at_every_entrance() {
 }
 
 #[test]
+fn a_caller_sees_the_names_of_its_tables_only() {
+    for shop in [Shop::connect_as(""), Shop::set_role("")] {
+        let [one, ..] = &shop.roles;
+        shop.postgres.run(&format!(
+            "CREATE TABLE ledger (id int PRIMARY KEY, amount int);
+             ALTER TABLE wide ADD COLUMN entry int REFERENCES ledger;
+             GRANT SELECT (id) ON ledger TO \"{one}\""
+        ));
+        let (_program, client) = shop.serve();
+        for (number, sees) in [(1, true), (2, false), (1, true)] {
+            let caller = client.bearing(&format!("secret-{number}"));
+            for (tool, arguments) in [
+                ("get_schema_info", json!({})),
+                (
+                    "get_schema_info",
+                    json!({"schema_name": "public", "table_name": "wide"}),
+                ),
+                ("get_schema_info", json!({"schema_name": "public"})),
+                ("query_database", json!({"query": "SELECT * FROM ledgers"})),
+                (
+                    "query_database",
+                    json!({"query": "SELECT amounts FROM ledger"}),
+                ),
+            ] {
+                let (text, _) = caller.tool(tool, &arguments);
+                let asked = arguments["query"].as_str().unwrap_or("");
+                let told = text.replace(asked, "").replace("\"ledgers\"", "");
+                let told = told.replace("table ledger", "");
+                let is_told = told.contains("ledger");
+                // An error of a statement may be without a hint.
+                let is_right = is_told == sees || tool == "query_database" && sees;
+                assert!(is_right, "{tool} {arguments}: {text}");
+            }
+            let schema = caller.get("/api/schema").body;
+            assert!(schema.contains("wide"), "{schema}");
+            assert_eq!(schema.contains("ledger"), sees, "{schema}");
+        }
+    }
+}
+
+#[test]
 fn records_have_the_role_and_one_mark_for_each_role_and_its_settings() {
     let shop = Shop::set_role("secret_file: secret\naudit: {file: audit.jsonl}\n");
     fs::write(shop.home.file("secret"), "a secret of several servers").expect("written");

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, num::NonZeroU16, ops::Range};
 use crate::{
     driver::{DriverError, Row},
     metadata::{
-        Metadata,
+        Content, Metadata,
         field::{number, text},
         interner::{InternerBuilder, TextId},
     },
@@ -56,24 +56,24 @@ impl<'a> EnumType<'a> {
     /// Returns the name of its schema.
     #[must_use]
     pub fn schema(self) -> &'a str {
-        self.metadata.words.text(self.entry.schema)
+        self.metadata.content.words.text(self.entry.schema)
     }
 
     /// Returns its name in the schema.
     #[must_use]
     pub fn name(self) -> &'a str {
-        self.metadata.words.text(self.entry.name)
+        self.metadata.content.words.text(self.entry.name)
     }
 
     /// Returns its comment, or an empty text.
     #[must_use]
     pub fn comment(self) -> &'a str {
-        self.metadata.words.text(self.entry.comment)
+        self.metadata.content.words.text(self.entry.comment)
     }
 
     /// Returns its first 1,000 values in their order.
     pub fn labels(self) -> impl Iterator<Item = &'a str> {
-        let Metadata { words, enums, .. } = self.metadata;
+        let Content { words, enums, .. } = &*self.metadata.content;
         let Range { start, end } = self.entry.labels;
         let labels = enums.labels[start as usize..end as usize].iter();
         labels.map(|&label| words.text(label))

@@ -10,7 +10,7 @@ pub(super) struct Interner {
 }
 
 /// Index of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TextId(u32);
 
 /// Texts that are still being collected.

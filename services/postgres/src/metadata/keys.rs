@@ -100,31 +100,49 @@ impl ForeignKeyEntry {
 impl Metadata {
     /// Returns the names of columns of a key.
     pub(super) fn key(&self, columns: Range<u32>) -> impl Iterator<Item = &str> {
-        let columns = self.keys.columns[range(&columns)].iter();
-        columns.map(|&at| self.words.text(self.columns[at as usize].name))
+        let columns = self.content.keys.columns[range(&columns)].iter();
+        columns.map(|&at| {
+            self.content
+                .words
+                .text(self.content.columns[at as usize].name)
+        })
     }
 
     pub(super) fn foreign_keys(&self, keys: &Range<u32>) -> impl Iterator<Item = ForeignKey<'_>> {
-        let entries = self.keys.foreign[range(keys)].iter();
-        entries.map(|entry| ForeignKey {
+        let entries = self.content.keys.foreign[range(keys)].iter();
+        let seen = entries.filter(|entry| self.sees(entry.target as usize));
+        seen.map(|entry| ForeignKey {
             metadata: self,
             entry,
         })
     }
 
     pub(super) fn references(&self, keys: &Range<u32>) -> impl Iterator<Item = ForeignKey<'_>> {
-        let positions = self.keys.by_target[range(keys)].iter();
-        positions.map(|&at| ForeignKey {
+        let positions = self.content.keys.by_target[range(keys)].iter();
+        let entries = positions.map(|&at| &self.content.keys.foreign[at as usize]);
+        let seen = entries.filter(|entry| self.sees(entry.table as usize));
+        seen.map(|entry| ForeignKey {
             metadata: self,
-            entry: &self.keys.foreign[at as usize],
+            entry,
         })
     }
 
     fn table_at(&self, position: u32) -> Table<'_> {
         Table {
             metadata: self,
-            entry: &self.tables[position as usize],
+            entry: &self.content.tables[position as usize],
         }
+    }
+}
+
+// === impl Keys ===
+
+impl Keys {
+    /// Returns the positions of the columns that refer to one of these tables.
+    pub(super) fn referring_to(&self, is_one: impl Fn(usize) -> bool) -> impl Iterator<Item = u32> {
+        let foreign = self.foreign.iter();
+        let keys = foreign.filter(move |key| is_one(key.target as usize));
+        keys.flat_map(|key| self.columns[range(&key.columns)].iter().copied())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads the catalogue.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use tracing::debug;
 
@@ -9,7 +9,7 @@ use crate::{
     driver::{DriverError, Event, Row},
     error::{Phase, QueryError},
     metadata::{
-        ColumnEntry, Identity, Metadata, TableEntry, TableKind,
+        ColumnEntry, Content, Identity, Metadata, TableEntry, TableKind,
         enums::EnumsBuilder,
         field::{number, text},
         interner::{InternerBuilder, TextId},
@@ -31,7 +31,7 @@ pub(super) struct Limits {
 
 struct Reader {
     words: InternerBuilder,
-    metadata: Metadata,
+    metadata: Content,
     enums: EnumsBuilder,
     keys: KeysBuilder,
     limits: Limits,
@@ -79,8 +79,8 @@ impl Metadata {
             target: LOG_TARGET,
             database = lease.database().name(),
             process = lease.process(),
-            tables = metadata.tables.len(),
-            columns = metadata.columns.len(),
+            tables = metadata.content.tables.len(),
+            columns = metadata.content.columns.len(),
             duration_ms = began.elapsed().as_secs_f64() * 1e3,
             "catalogue read"
         );
@@ -94,7 +94,7 @@ impl Reader {
     fn new(limits: Limits) -> Self {
         Self {
             words: InternerBuilder::default(),
-            metadata: Metadata::default(),
+            metadata: Content::default(),
             enums: EnumsBuilder::default(),
             keys: KeysBuilder::default(),
             limits,
@@ -197,7 +197,7 @@ impl Reader {
             self.cut(place);
             return Ok(());
         };
-        let Metadata {
+        let Content {
             tables, columns, ..
         } = &mut self.metadata;
         let table = &mut tables[place];
@@ -277,6 +277,9 @@ impl Reader {
         metadata.words = words;
         metadata.enums = self.enums.finish();
         metadata.keys = self.keys.finish(&mut metadata.tables);
-        metadata
+        Metadata {
+            content: Arc::new(metadata),
+            seen: None,
+        }
     }
 }
