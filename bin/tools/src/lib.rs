@@ -84,6 +84,7 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
         Command::Examine(options) => return check::doctor::run(&arguments.overrides, &options),
         Command::Init(asked) => return setup::init::run(asked),
         Command::PrintClient(client) => print_client(client, &arguments.overrides),
+        Command::PrintSealSql(name) => print_seal_sql(&name, &arguments.overrides),
         Command::AskHealth(path) => check::doctor::ask_health(&arguments.overrides, path),
         Command::VerifyAudit(verification) => match verification.run() {
             Ok(code) => return code,
@@ -105,6 +106,17 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
 fn print_client(client: ClientName, overrides: &Overrides) -> anyhow::Result<()> {
     let loaded = Configuration::load(overrides, &ConfigSources::of_process())?;
     print(&setup::clients::text(client, overrides, &loaded)?)
+}
+
+fn print_seal_sql(name: &str, overrides: &Overrides) -> anyhow::Result<()> {
+    let loaded = Configuration::load(overrides, &ConfigSources::of_process())?;
+    let mut databases = loaded.value.databases.iter();
+    let entry = databases.find(|entry| entry.database.name() == name);
+    let entry = entry.with_context(|| format!("there is no database '{name}'"))?;
+    let callers = entry.callers.as_ref();
+    let key = callers.and_then(|callers| callers.seal.as_ref());
+    let missing = || format!("database '{name}' has no identity.seal_key_file");
+    print(&key.with_context(missing)?.sql())
 }
 
 /// Formats an error as lines, one for each problem of a configuration.

@@ -11,7 +11,7 @@ use std::{
 
 use regex::Regex;
 use thiserror::Error;
-use ziggurat_postgres::database::{Acting, Database, IdentityKey, InvalidActing, Way};
+use ziggurat_postgres::database::{Acting, Database, IdentityKey, InvalidActing, SealKey, Way};
 use ziggurat_runtime::lock;
 use ziggurat_tokens::{
     CallerFacts, CallerId, CallerNames, Claim, Fact, Holder, Identity, LocalCaller,
@@ -42,6 +42,8 @@ pub struct Callers {
     pub is_strict: bool,
     /// Shows numbers of rows in plans, also where row security holds for the caller.
     pub shows_plans: bool,
+    /// Key of the settings, if they are sealed.
+    pub seal: Option<SealKey>,
     /// Key of the marks under which roles and settings are recorded.
     pub key: IdentityKey,
     /// The caller of standard input and of a server without authentication.
@@ -230,7 +232,10 @@ impl KnownCallers {
         }
         // A file of the role may be read here.
         let made = match &key.1 {
-            Ok(acting) => database.acting(acting.clone().with_mark(&self.callers.key)),
+            Ok(acting) => {
+                let acting = acting.clone().with_mark(&self.callers.key);
+                database.acting(acting.with_seal(self.callers.seal.as_ref()))
+            }
             Err(why) => Ok(database.refusing(why.to_string())),
         };
         let made = match made {

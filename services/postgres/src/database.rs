@@ -25,6 +25,7 @@ pub mod parameters;
 mod password;
 mod password_command;
 mod password_keeper;
+mod seal;
 pub mod service_file;
 mod session;
 mod target;
@@ -58,6 +59,7 @@ pub use self::{
     parameters::{InvalidParameter, Parameters},
     password::Password,
     password_command::PasswordCommand,
+    seal::{SEAL_KEY_BYTES, SealKey},
     session::{TargetSessionAttrs, UnknownSessionAttrs},
 };
 pub(crate) use self::{

@@ -429,7 +429,7 @@ impl Pool {
             Err(TryAcquireError::Closed) => return Err(LeaseError::Closed),
             Err(TryAcquireError::NoPermits) => self.wait_for_permit(wait).await?,
         };
-        let (connection, is_untested) = match inner.usable(wait).await {
+        let (mut connection, is_untested) = match inner.usable(wait).await {
             Some(usable) => usable,
             None => (inner.open(wait).await?, false),
         };
@@ -437,6 +437,7 @@ impl Pool {
             inner.send(CleanupJob::Close(connection));
             return Err(LeaseError::Closed);
         }
+        connection.session.prefix.renew();
         inner.was_used.store(true, Ordering::Relaxed);
         let waited = began.map(|began| began.elapsed()).unwrap_or_default();
         inner.metrics.connection_lent(waited);

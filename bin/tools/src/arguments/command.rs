@@ -16,7 +16,7 @@ use crate::arguments::{
 };
 
 /// Flags that select a command, in the order of the usage.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 30] = [
     "openapi",
     "version",
     "man",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 29] = [
     "doctor",
     "healthcheck",
     "print-client",
+    "print-seal-sql",
     "init",
     "add-token",
     "list-tokens",
@@ -165,6 +166,8 @@ pub(crate) enum Command {
     AskHealth(&'static str),
     /// Print the configuration of a client.
     PrintClient(ClientName),
+    /// Print the SQL with which a database checks sealed settings.
+    PrintSealSql(String),
     /// Write a configuration and the statements for its role.
     Init(Asked),
     /// Create, list or remove API tokens.
@@ -231,6 +234,7 @@ impl Command {
             | Self::Examine(_)
             | Self::AskHealth(_)
             | Self::PrintClient(_)
+            | Self::PrintSealSql(_)
             | Self::Init(_)
             | Self::VerifyAudit(_)
             | Self::Adopt(_) => None,
@@ -253,6 +257,7 @@ pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
         | "verify-audit"
         | "completion"
         | "print-client"
+        | "print-seal-sql"
         | "adopt" => flags.is_given(name),
         name => flags.has(name),
     });
@@ -299,6 +304,7 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
                 client.ok_or_else(|| Refusal::usage("-print-client names no client"))?,
             )
         }
+        "print-seal-sql" => Command::PrintSealSql(flags.owned(name).unwrap_or_default()),
         "init" => Command::Init(Asked::of_flags(flags)?),
         "build-knowledgebase" => Command::BuildKnowledgebase(BuildOptions {
             folders: flags.paths(name).collect(),

@@ -253,6 +253,12 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "Print what a client needs to reach this server: claude-desktop, claude-code, cursor, \
                  vscode, codex, claude-ai or chatgpt",
             ),
+            Flag::text(
+                "print-seal-sql",
+                "database",
+                "Print the SQL with which a database checks the sealed settings of its callers; it holds \
+                 the key",
+            ),
         ],
     ),
     (

@@ -15,7 +15,7 @@ pub(crate) struct Identities {
     pub(crate) claims: KeptClaims,
     /// The caller over standard input and output, and without authentication.
     pub(crate) local: LocalCaller,
-    /// Whether plans show numbers of rows where row security holds for the caller.
+    /// True if plans show numbers of rows, also where row security holds for the caller.
     pub(crate) shows_plans: bool,
 }
 

@@ -166,6 +166,65 @@ fn each_caller_with_a_setting_sees_its_rows_at_every_entrance() {
 }
 
 #[test]
+fn sealed_settings_need_no_guard_and_no_other_connection_can_use_them() {
+    let settings = format!("{SETTINGS}\n      seal_key_file: seal.key");
+    let shop = Shop::new("strict: true", &settings, "");
+    let ran = shop.home.ran_before(&["-print-seal-sql", "shop"]);
+    assert_eq!(ran.code, Some(1), "without its file: {ran:?}");
+    assert!(
+        ran.stderr
+            .contains("seal_key_file: must name a file of 32 bytes"),
+        "{ran:?}"
+    );
+    let key = shop.home.file("seal.key");
+    fs::write(&key, [7; 32]).expect("written");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).expect("set");
+    let ran = shop.home.ran_before(&["-print-seal-sql", "shop"]);
+    assert!(
+        ran.stderr.contains("must be readable by its owner only"),
+        "{ran:?}"
+    );
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("set");
+    let ran = shop.home.ran_before(&["-print-seal-sql", "shop"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    shop.postgres.run(&ran.stdout);
+    shop.postgres.run(&BY_SETTING.replace(
+        "nullif(current_setting('app.tenant', true), '')",
+        "(SELECT ziggurat.claim('app.tenant'))",
+    ));
+    shop.postgres.run("UPDATE orders SET tenant = owner");
+    let (_program, client) = shop.serve();
+    let callers = sees_its_rows(&client);
+    let read =
+        "SELECT current_setting('ziggurat.claims') || '#' || current_setting('ziggurat.seal')";
+    let (stolen, _) = query(&callers[0].1, read);
+    let stolen = stolen.lines().last().expect("a row").to_owned();
+    let (claims, seal) = stolen.split_once('#').expect("both");
+    for (_, caller) in &callers {
+        for sql in [
+            "SET app.tenant = 'other'".to_owned(),
+            "SELECT set_config('ziggurat.claims', '', false)".to_owned(),
+            format!("SET ziggurat.claims = '{claims}'; SET ziggurat.seal = '{seal}'"),
+        ] {
+            query(caller, &sql);
+            sees_one_row(caller, &sql);
+        }
+    }
+    // Another one's seal within one statement.
+    let (text, is_error) = query(
+        &callers[1].1,
+        &format!(
+            "SET LOCAL ziggurat.claims = '{claims}'; SET LOCAL ziggurat.seal = '{seal}'; \
+             SELECT id FROM orders"
+        ),
+    );
+    assert!(
+        is_error && text.contains("the caller is not known"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_caller_sees_the_names_of_its_tables_only() {
     for shop in [Shop::connect_as(""), Shop::set_role("")] {
         let [one, ..] = &shop.roles;

@@ -10,6 +10,7 @@ use aws_lc_rs::hmac;
 use ziggurat_sql::{Refusal, keep_identity};
 
 use crate::{
+    database::seal::{SealKey, Sealed},
     driver::{DriverError, Row},
     quoted,
 };
@@ -42,6 +43,7 @@ pub struct Acting {
     is_strict: bool,
     shows_plans: bool,
     mark: Box<str>,
+    seal: Option<SealKey>,
 }
 
 /// Key of the marks under which roles and settings are recorded.
@@ -81,6 +83,8 @@ pub(crate) struct Prefix {
     pub(crate) sql: String,
     /// Their number.
     pub(crate) commands: u32,
+    /// The settings that some of them seal.
+    pub(crate) sealed: Option<Box<Sealed>>,
 }
 
 /// Statements that show whether the role and the settings hold in a transaction, and end with it.
@@ -156,6 +160,13 @@ impl Acting {
         Self { mark, ..self }
     }
 
+    /// Seals the settings, so that nothing in the database can forge them.
+    #[must_use]
+    pub fn with_seal(self, key: Option<&SealKey>) -> Self {
+        let seal = key.cloned();
+        Self { seal, ..self }
+    }
+
     /// Returns the mark: 16 digits, which are equal for equal roles and settings.
     #[must_use]
     pub fn mark(&self) -> &str {
@@ -184,9 +195,13 @@ impl Acting {
         self.role().filter(|_| is_set)
     }
 
+    fn has_open_settings(&self) -> bool {
+        self.seal.is_none() && !self.settings.is_empty()
+    }
+
     /// Returns whether the text of a caller could become another caller.
     fn is_guarded(&self) -> bool {
-        !self.settings.is_empty() || self.startup_role().is_some()
+        self.has_open_settings() || self.startup_role().is_some()
     }
 
     /// Returns whether the numbers of plans are hidden where row security holds.
@@ -219,7 +234,8 @@ impl Acting {
             question += ", current_user";
             expected.push(role.to_owned());
         }
-        for (name, value) in &self.settings {
+        let open = self.settings.iter().filter(|_| self.has_open_settings());
+        for (name, value) in open {
             write!(
                 question,
                 ", pg_catalog.current_setting({}, true)",
@@ -251,13 +267,19 @@ impl Acting {
              CROSS JOIN pg_catalog.unnest(s.setconfig) AS entry \
              WHERE r.rolname = {role}::pg_catalog.name AND s.setdatabase IN (0, \
              (SELECT oid FROM pg_catalog.pg_database \
-             WHERE datname = pg_catalog.current_database())))"
+             WHERE datname = pg_catalog.current_database()))), \
+             pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())::pg_catalog.int8"
         )
     }
 
     /// Returns the commands in front of each text, for a connection that gave this answer to the
     /// [`question`](Self::question), which begins at this column.
-    pub(crate) fn prefix(&self, answer: &Row, first: usize) -> Result<Prefix, DriverError> {
+    pub(crate) fn prefix(
+        &self,
+        answer: &Row,
+        first: usize,
+        process: i32,
+    ) -> Result<Prefix, DriverError> {
         // Without a role of its own, the database's own user is the operator's choice.
         if self.role.is_some() && answer.text(first)? != "f" {
             let why = "it, or the user of the database, is a superuser, or has BYPASSRLS, \
@@ -278,12 +300,22 @@ impl Acting {
                 prefix.add_own(entry);
             }
         }
+        let role = self.startup_role();
+        let role = role.map(|role| format!("; SET LOCAL ROLE {}", quoted(role)));
+        if let Some(key) = &self.seal {
+            let clock = answer
+                .text(first + 3)?
+                .parse()
+                .map_err(DriverError::value)?;
+            let role = role.unwrap_or_default();
+            let sealed = Sealed::new(key, &self.settings, (process, clock), prefix, role);
+            return Ok(sealed.prefix());
+        }
         for (name, value) in &self.settings {
             prefix.add(name, &literal(value));
         }
-        if let Some(role) = self.startup_role() {
-            prefix.sql += "; SET LOCAL ROLE ";
-            prefix.sql += &quoted(role);
+        if let Some(role) = role {
+            prefix.sql += &role;
             prefix.commands += 1;
         }
         Ok(prefix)
@@ -350,7 +382,14 @@ impl Probe {
 // === impl Prefix ===
 
 impl Prefix {
-    fn add(&mut self, name: &str, value: &str) {
+    /// Makes an old seal anew.
+    pub(crate) fn renew(&mut self) {
+        if let Some(sealed) = self.sealed.take_if(|sealed| sealed.is_old()) {
+            *self = sealed.prefix();
+        }
+    }
+
+    pub(super) fn add(&mut self, name: &str, value: &str) {
         let parts: Vec<_> = name.split('.').map(quoted).collect();
         write!(self.sql, "; SET LOCAL {} TO {value}", parts.join("."))
             .expect("a string takes everything");
@@ -407,7 +446,7 @@ fn schemas(list: &str) -> Vec<String> {
 }
 
 /// Returns a text in quotes that means the same whatever `standard_conforming_strings` is.
-fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     let doubled = text.replace('\'', "''");
     if doubled.contains('\\') {
         format!(" E'{}'", doubled.replace('\\', "\\\\"))

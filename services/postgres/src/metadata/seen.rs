@@ -20,7 +20,7 @@ const QUERY: &str = "SELECT pg_catalog.string_agg(CASE WHEN \
 
 /// The part that a role sees.
 pub(super) struct Seen {
-    /// Whether it sees the table at each position.
+    /// For each position, true if it sees the table.
     pub(super) tables: Box<[bool]>,
     /// Descriptions of references to other tables.
     pub(super) hidden: HashSet<TextId>,

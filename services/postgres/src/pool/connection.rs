@@ -250,6 +250,11 @@ impl Connection {
             if database.acts().is_some() {
                 client.be_terse();
             }
+            if session.is_shared && session.prefix.sealed.is_some() {
+                let why =
+                    "seals need connections to PostgreSQL itself, and a pooler shares this one";
+                return Err(DriverError::Role(why.into()));
+            }
             let probe = database.acts().map_or(Ok(None), Acting::probe)?;
             match probe {
                 Some(probe) => keeps_identity(&mut client, &session, &probe).await?,
@@ -331,7 +336,9 @@ async fn set_up(
     let rows = client
         .ask(&format!("{SET_UP}, {}", acting.question()))
         .await?;
-    let prefix = acting.prefix(rows.first().ok_or(NO_ANSWER)?, 4)?;
+    let row = rows.first().ok_or(NO_ANSWER)?;
+    let process = row.text(2)?.parse().map_err(DriverError::value)?;
+    let prefix = acting.prefix(row, 4, process)?;
     Ok((rows, prefix))
 }
 

@@ -3,7 +3,9 @@
 use std::{fmt::Display, str::FromStr};
 
 use anyhow::{Context as _, anyhow, bail};
-use ziggurat_postgres::database::{Database, Host, HostOrder, Settings, SslMode, parameters};
+use ziggurat_postgres::database::{
+    Database, Host, HostOrder, Pooler, Settings, SslMode, parameters,
+};
 use ziggurat_runtime::{ConfigSources, duration};
 
 use crate::configuration::databases::{entry::Entry, raw::RawDatabase};
@@ -24,6 +26,12 @@ impl RawDatabase {
         self.connect.apply(&mut settings)?;
         if self.callers.is_some() && settings.allow_dangerous_functions {
             bail!("database '{name}': identity and allow_dangerous_functions exclude each other");
+        }
+        let is_sealed = self.callers.as_ref().is_some_and(|it| it.seal.is_some());
+        if is_sealed && settings.pooler == Pooler::Transaction {
+            bail!(
+                "database '{name}': identity.seal_key_file and pooler: transaction exclude each other"
+            );
         }
         Ok(Entry {
             database: Database::try_from(settings)?.into(),

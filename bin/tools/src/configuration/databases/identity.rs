@@ -1,10 +1,15 @@
 //! The role that each caller has in a database.
 
+use std::fs;
+
 use regex::Regex;
 use thiserror::Error;
 use ziggurat_databases::{Callers, RoleRule, SettingRule, Who};
-use ziggurat_postgres::database::Way;
-use ziggurat_runtime::config::Section;
+use ziggurat_postgres::database::{SEAL_KEY_BYTES, SealKey, Way};
+use ziggurat_runtime::{
+    config::{Section, Value},
+    private_file,
+};
 use ziggurat_tokens::{CallerNames, Fact, is_claim_name};
 
 /// The place of the claim in the name of a role.
@@ -34,6 +39,7 @@ pub(super) fn read(file: &Section<'_>) -> Option<Callers> {
         .into_iter()
         .map(|rule| setting(&rule.into_section()))
         .collect();
+    let seal = seal(&section.key("seal_key_file"), !settings.is_empty());
     let is_strict = section.key("strict").boolean().unwrap_or(true);
     // A guard that was begun and not written must not count as none.
     if !section.is_present() && !file.names_key("identity") {
@@ -55,9 +61,27 @@ pub(super) fn read(file: &Section<'_>) -> Option<Callers> {
         roles,
         otherwise: otherwise.filter(|role| role != "refuse"),
         settings,
+        seal,
         is_strict,
         ..Callers::default()
     })
+}
+
+/// Reads the key of the settings from its file.
+fn seal(key: &Value<'_>, has_settings: bool) -> Option<SealKey> {
+    let path = key.resolved_path()?;
+    key.check(has_settings, "seals settings, and there are none");
+    if private_file::is_readable_by_others(&path) {
+        key.problem("must be readable by its owner only");
+    }
+    let bytes = fs::metadata(&path)
+        .ok()
+        .filter(|about| about.len() == SEAL_KEY_BYTES as u64)
+        .and_then(|_| fs::read(&path).ok()?.try_into().ok());
+    if bytes.is_none() {
+        key.problem(format_args!("must name a file of {SEAL_KEY_BYTES} bytes"));
+    }
+    bytes.map(SealKey::new)
 }
 
 /// The value of `mode`.
