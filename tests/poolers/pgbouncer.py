@@ -17,10 +17,12 @@ from another_program import connect
 from callers import Caller, entry, free_port, write_configuration, write_tokens
 from faults import Faults
 from processes import PATIENCE, database, listening, running
+from tenants import WHO, tenants
 
 CALLERS = 30
 OTHERS = 4
 TURNS = 6
+TENANTS = 20
 # Fewer than there are callers, so that they share connections.
 CONNECTIONS = 8
 GIVES_UP_AFTER = 0.5
@@ -197,6 +199,28 @@ def statement_mode(stack, folder, variables, faults):
     faults.expect("the answer to statement mode", (ran.returncode, ran.stdout), (1, expected))
 
 
+def known_callers(stack, folder, variables, serve, faults):
+    """Checks that callers with roles and settings of their own share connections, and nothing else."""
+    made = stack.enter_context(tenants(variables, TENANTS))
+    home = folder / "known"
+    home.mkdir()
+    made.write_tokens(home / "tokens.yaml")
+    address = serve(home, "known", [made.entry("shop", pgbouncer(stack, home, made.login))])
+
+    def ask(number):
+        for _ in range(TURNS):
+            answer = Caller(address, made.tokens[number]).query(WHO)
+            faults.expect("a tenant", answer.text.splitlines()[-1], made.who(number))
+
+    threads = [
+        threading.Thread(target=faults.watch, args=[ask, number]) for number in range(TENANTS)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     begun = time.monotonic()
@@ -216,12 +240,12 @@ def main():
         environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
         program = [os.environ["POOLERS_PROGRAM"], "-http", "-addr", "127.0.0.1:0"]
 
-        def serve(name, entries, *flags):
+        def serve(home, name, entries, *flags):
             arguments = write_configuration(home, databases=entries)
             server = listening([*program, *flags, *arguments], environment, folder / f"{name}.log")
             return stack.enter_context(server)[0]
 
-        address = serve("shop", [shop])
+        address = serve(home, "shop", [shop])
         stop = threading.Event()
         others = [
             threading.Thread(target=faults.watch, args=[other_program, bouncer, stop, faults, done])
@@ -241,9 +265,10 @@ def main():
         for thread in others:
             thread.join()
         left(direct, faults)
-        refused(Caller(serve("writing", [writing], "-no-auth")), direct, faults)
+        refused(Caller(serve(home, "writing", [writing], "-no-auth")), direct, faults)
         written = direct.execute("SELECT count(*) FROM written").fetchone()[0]
         statement_mode(stack, folder, variables, faults)
+        known_callers(stack, folder, variables, serve, faults)
         if faults.kinds:
             print("--- log of PgBouncer, its end")
             print(*(folder / "pgbouncer-transaction.log").read_text().splitlines()[-10:], sep="\n")
