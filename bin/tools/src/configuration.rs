@@ -31,6 +31,7 @@ use std::path::PathBuf;
 
 use ziggurat_answers::ResultFormat;
 use ziggurat_calls::toolsets::Toolsets;
+use ziggurat_databases::{Callers, EMAIL, EMAIL_VERIFIED};
 use ziggurat_postgres_tools::ConnectionUrls;
 use ziggurat_runtime::{
     Places,
@@ -151,6 +152,17 @@ pub(crate) type Loaded = config::Loaded<Configuration>;
 impl Configuration {
     /// Switches connection URLs off where a database knows its callers: a URL would lead past that.
     fn with_known_callers(mut self, file: &Section<'_>) -> Self {
+        let kept = self.identities.claims.names();
+        let keeps = |name: &str| kept.iter().any(|it| it == name);
+        if keeps(EMAIL) && !keeps(EMAIL_VERIFIED) {
+            let by_email = |it: &&Entry| it.callers.as_ref().is_some_and(Callers::goes_by_email);
+            for entry in self.databases.iter().filter(by_email) {
+                let name = entry.database.name();
+                file.complain(format_args!(
+                    "database '{name}': identity: {EMAIL} needs {EMAIL_VERIFIED}"
+                ));
+            }
+        }
         let urls = &mut self.builtins.connection_urls;
         let knows_callers = self.databases.iter().any(|it| it.callers.is_some());
         if knows_callers && *urls != ConnectionUrls::Off {

@@ -17,9 +17,10 @@ use ziggurat_tokens::{
     CallerFacts, CallerId, CallerNames, Claim, Fact, Holder, Identity, LocalCaller,
 };
 
-/// A claim of an issuer that counts only with the other one.
-const EMAIL: &str = "email";
-const EMAIL_VERIFIED: &str = "email_verified";
+/// Claim with the address of a person. One of an issuer counts only with [`EMAIL_VERIFIED`].
+pub const EMAIL: &str = "email";
+/// Claim that says whether the issuer has verified the address.
+pub const EMAIL_VERIFIED: &str = "email_verified";
 
 /// The place of the claim in the name of a role.
 const VALUE: &str = "{}";
@@ -112,11 +113,19 @@ enum Refused {
 // === impl Callers ===
 
 impl Callers {
+    /// Returns whether a rule is about the address of a person, which an issuer may not have verified.
+    #[must_use]
+    pub fn goes_by_email(&self) -> bool {
+        let mut rules = self.roles.iter();
+        rules.any(|rule| matches!(&rule.who, Who::Claim(name, _) if name == EMAIL))
+    }
+
     /// Returns the role and the settings of a caller, or why it is refused.
     fn resolve(&self, identity: Option<&Identity>) -> Resolved {
         let facts = CallerFacts {
             identity,
             local: &self.local,
+            role: None,
         };
         if identity.is_none() && self.local.get().is_anonymous {
             return Err(Refused::NoProof);

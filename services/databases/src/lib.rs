@@ -63,7 +63,7 @@ use ziggurat_tokens::{Holder, Identity, Selection::Replicated};
 
 pub use self::{
     cache::MetadataError,
-    callers::{Callers, RoleRule, SettingRule, Who},
+    callers::{Callers, EMAIL, EMAIL_VERIFIED, RoleRule, SettingRule, Who},
     configured::Configured,
     current::Current,
     error::{AdHocDenied, NoDatabase, SelectError},
@@ -270,6 +270,22 @@ impl Databases {
         }
         let name = |it: &Configured| it.database.name().to_owned();
         self.selected(identity, name).ok()
+    }
+
+    /// Returns the role of a caller in the database that a call names, or in the current one; `None` if
+    /// the database does not know its callers. Opens no pool.
+    #[must_use]
+    pub fn role(&self, identity: Option<&Identity>, named: Option<&str>) -> Option<String> {
+        let role = |it: &Configured| Some(it.database_for(identity).acts()?.role()?.to_owned());
+        match named {
+            None => self.selected(identity, role).ok()?,
+            Some(name) => {
+                let list = self.list();
+                permitted(&list, identity)
+                    .find(|it| it.database.name() == name)
+                    .and_then(role)
+            }
+        }
     }
 
     fn selected<T>(

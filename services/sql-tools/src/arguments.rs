@@ -41,6 +41,7 @@ pub(crate) fn read(
     definition: &Definition,
     members: &Members<'_>,
     identity: Option<&Identity>,
+    role: Option<&str>,
 ) -> Result<Vec<Option<Checked>>, ArgumentError> {
     let parameters = &definition.parameters;
     let is_open = |name: &str| parameters.iter().any(|it| it.is_open() && it.name == name);
@@ -58,8 +59,11 @@ pub(crate) fn read(
         let name = &missing.name;
         return Err(ArgumentError::wrong(format!("Missing argument: {name}")));
     }
-    let local = &definition.local;
-    let facts = CallerFacts { identity, local };
+    let facts = CallerFacts {
+        identity,
+        local: &definition.local,
+        role,
+    };
     let each = parameters.iter().map(|it| value(it, members, facts));
     each.collect()
 }

@@ -9,16 +9,17 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use serde_yaml::Value as Yaml;
+use ziggurat_databases::Databases;
 use ziggurat_postgres::database::{Database, MAX_ROWS};
 use ziggurat_runtime::{Problem, causes, duration, yaml::Step};
 use ziggurat_sql::{Policy, Refusal};
-use ziggurat_tokens::LocalCaller;
+use ziggurat_tokens::{Fact, Identity, LocalCaller};
 
 use self::raw::RawTool;
 use crate::{
     Environment,
     kind::{Checked, Kind},
-    parameter::Parameter,
+    parameter::{Filling, Parameter},
     placeholders::Template,
 };
 
@@ -105,6 +106,19 @@ impl Definition {
     pub(crate) fn has_secret_values(&self) -> bool {
         let mut parameters = self.parameters.iter();
         parameters.any(|parameter| parameter.is_sensitive || !parameter.is_open())
+    }
+
+    /// Returns the role of a caller in the database, if a parameter is filled with it.
+    pub(crate) fn role(
+        &self,
+        databases: &Databases,
+        identity: Option<&Identity>,
+    ) -> Option<String> {
+        let is_it = |filling: &Filling| matches!(filling, Filling::Bound(Fact::Role));
+        let mut parameters = self.parameters.iter();
+        parameters
+            .any(|parameter| is_it(&parameter.filling))
+            .then(|| databases.role(identity, self.database.as_deref()))?
     }
 
     fn check(raw: RawTool, environment: &Environment, problems: &mut Problems) -> Option<Self> {

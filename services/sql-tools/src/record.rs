@@ -47,11 +47,14 @@ impl SqlTools {
         &'a self,
         tool: &str,
         arguments: Option<&'a str>,
+        databases: &Databases,
         caller: &Caller,
     ) -> Option<CallRecord<'a>> {
         let definition = self.definition(tool)?;
         let members: Members<'_> = serde_json::from_str(arguments.unwrap_or("{}")).ok()?;
-        let values = arguments::read(definition, &members, caller.extension::<Identity>());
+        let identity = caller.extension::<Identity>();
+        let role = definition.role(databases, identity);
+        let values = arguments::read(definition, &members, identity, role.as_deref());
         Some(CallRecord {
             definition,
             members,

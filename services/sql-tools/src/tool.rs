@@ -64,7 +64,9 @@ impl SqlTool {
         members: &Members<'_>,
         request: &ToolRequest,
     ) -> Result<Vec<Option<Checked>>, Error> {
-        let values = arguments::read(&self.definition, members, request.identity::<Identity>());
+        let identity = request.identity::<Identity>();
+        let role = self.definition.role(&self.databases, identity);
+        let values = arguments::read(&self.definition, members, identity, role.as_deref());
         values.map_err(|error| match error {
             ArgumentError::Wrong(reported) => {
                 Call::of(request).set_reason(ErrorReason::Refused);
@@ -247,8 +249,12 @@ pub(crate) fn is_open(
     identity: Option<&Identity>,
     is_needed: impl Fn(&Fact) -> bool,
 ) -> bool {
-    let local = &definition.local;
-    let facts = CallerFacts { identity, local };
+    let role = definition.role(databases, identity);
+    let facts = CallerFacts {
+        identity,
+        local: &definition.local,
+        role: role.as_deref(),
+    };
     let database = definition.database.as_deref();
     database.is_none_or(|name| databases.permits(identity, name))
         && definition

@@ -8,7 +8,7 @@ use crate::{Claim, Claims, Holder, Identity, LocalCaller};
 /// use ziggurat_tokens::{CallerFacts, Claim, Fact, LocalCaller};
 ///
 /// let local = LocalCaller::default();
-/// let facts = CallerFacts { identity: None, local: &local };
+/// let facts = CallerFacts { identity: None, local: &local, role: None };
 /// assert_eq!(facts.value(&Fact::Caller), Some(Claim::Text("local".into())));
 /// assert_eq!(facts.value(&Fact::User), None, "without a login");
 /// assert_eq!(Fact::read("user"), Some(Fact::User));
@@ -23,6 +23,8 @@ pub enum Fact {
     Token,
     /// The kind and the name.
     Caller,
+    /// The role in the database, if it knows its callers.
+    Role,
     /// The claim of this name.
     Claim(Box<str>),
 }
@@ -34,12 +36,14 @@ pub struct CallerFacts<'a> {
     pub identity: Option<&'a Identity>,
     /// Without an identity, the caller is this one.
     pub local: &'a LocalCaller,
+    /// The role of the caller in the database.
+    pub role: Option<&'a str>,
 }
 
 // === impl Fact ===
 
 impl Fact {
-    /// Reads the name of a fact that is not a claim.
+    /// Reads the name of a fact that is neither a claim nor the role.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         match text {
@@ -60,6 +64,7 @@ impl CallerFacts<'_> {
     pub fn value(&self, fact: &Fact) -> Option<Claim> {
         match fact {
             Fact::Claim(name) => self.claims().find(name).cloned(),
+            Fact::Role => Some(Claim::Text(self.role?.into())),
             fact => Some(Claim::Text(self.name(fact)?.into())),
         }
     }

@@ -28,7 +28,10 @@ impl McpDoor {
     ) -> bool {
         let tool = message.subject.filter(|_| message.method == Some(CALL));
         let arguments = caller.arguments(message.call);
-        let own = tool.and_then(|tool| self.sql_tools.record(tool, arguments, caller));
+        let own = tool.and_then(|tool| {
+            self.sql_tools
+                .record(tool, arguments, &self.databases, caller)
+        });
         let Some(own) = own else {
             return false;
         };

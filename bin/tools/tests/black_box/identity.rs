@@ -18,6 +18,8 @@ const ORDERS: &str = "
     CREATE TABLE wide (id int); INSERT INTO wide VALUES (7); GRANT SELECT ON wide TO PUBLIC;";
 
 const TOOLS: &str = "tools:
+- {name: own_role, description: Who, database: shop, statement: 'SELECT :who', result: value,
+   parameters: [{name: who, type: string, from: role}]}
 - {name: own_orders, description: Orders, database: shop, statement: SELECT id FROM orders, result: value}
 ";
 
@@ -125,6 +127,7 @@ fn each_caller_that_logs_in_sees_the_rows_of_its_role_at_every_entrance() {
         let (text, is_error) = query(&caller, "SELECT current_user, session_user");
         let role = &shop.roles[number - 1];
         assert_eq!(text.matches(&**role).count(), 2, "{text}");
+        has_its_role(&caller, role);
         assert!(!is_error);
         // Nothing leads back to another role.
         for sql in ["RESET ROLE", "SET ROLE NONE", "RESET SESSION AUTHORIZATION"] {
@@ -148,6 +151,7 @@ fn each_caller_with_a_set_role_sees_its_rows_at_every_entrance() {
     for (number, caller) in sees_its_rows(&client) {
         let (text, _) = query(&caller, "SELECT current_user");
         assert!(text.contains(&*shop.roles[number - 1]), "{text}");
+        has_its_role(&caller, &shop.roles[number - 1]);
         stays_itself(&caller, &[one, two]);
     }
 }
@@ -371,6 +375,12 @@ fn sees_its_rows(client: &Client) -> [(usize, Client); 2] {
     })
 }
 
+/// Checks that a tool of the operator gets the role of its caller.
+fn has_its_role(caller: &Client, role: &str) {
+    let (text, _) = caller.tool("own_role", &json!({}));
+    assert_eq!(text, role);
+}
+
 fn sees_one_row(caller: &Client, after: &str) {
     let (text, _) = query(caller, "SELECT count(*) FROM orders");
     assert!(text.trim_end().ends_with('1'), "{after}: {text}");
@@ -511,12 +521,17 @@ fn a_section_that_guards_nothing_is_refused() {
             "names no caller",
         ),
         (
+            "identity: {mode: connect_as, roles: [{claim: email, match: '^.*$', role: '{}'}]}",
+            "database 'shop': identity: email needs email_verified",
+        ),
+        (
             "identity: {mode: connect_as, otherwise: a}\n    allow_dangerous_functions: true",
             "identity and allow_dangerous_functions exclude each other",
         ),
     ] {
         let home = Home::new();
-        home.configure(&format!("databases:\n{entry}    {section}\n"));
+        let claims = "identity: {claims: [email]}";
+        home.configure(&format!("databases:\n{entry}    {section}\n{claims}\n"));
         let ran = home.ran_before(&["-check-config"]);
         assert_eq!(ran.code, Some(1), "{section}: {ran:?}");
         let said = format!("{}{}", ran.stdout, ran.stderr);

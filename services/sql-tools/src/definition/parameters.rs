@@ -112,12 +112,13 @@ fn source(from: &Yaml, kind: &Kind) -> Result<Fact, Problem> {
         return claim(from);
     }
     match from.as_str() {
-        Some("role") => {
-            Err("from: role needs databases[].identity, which this version does not have".into())
-        }
         Some(name) => {
-            let source =
-                Fact::read(name).ok_or_else(|| Problem::Invalid("from", name.to_owned()))?;
+            let source = match name {
+                "role" => Fact::Role,
+                name => {
+                    Fact::read(name).ok_or_else(|| Problem::Invalid("from", name.to_owned()))?
+                }
+            };
             match kind {
                 Kind::List(_) => Err(format!("from: {name} does not apply to array").into()),
                 _ => Ok(source),

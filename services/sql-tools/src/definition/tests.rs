@@ -280,8 +280,8 @@ fn a_parameter_that_cannot_work_is_refused() {
             "a bound parameter takes no default, allowed or required",
         ),
         (
-            "type: string, from: role",
-            "from: role needs databases[].identity, which this version does not have",
+            "type: array, items: {type: string}, from: role",
+            "from: role does not apply to array",
         ),
         (
             "type: array, items: {type: string}, from: user",
