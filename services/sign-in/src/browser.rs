@@ -176,17 +176,14 @@ impl<P: People, S: Store, K: Keys> Shared<P, S, K> {
 
     /// Reads a form that a page of this server sent in this browser.
     fn form(&self, read: &Read) -> Result<(Form, Cookies, Flow), Failure> {
-        let header = |name: &HeaderName| {
-            let value = read.parts.headers.get(name)?;
-            value.to_str().ok()
-        };
-        let is_own = if let Some(origin) = header(&ORIGIN) {
-            origin == origin_of(&self.settings.issuer)
+        let headers = &read.parts.headers;
+        let (name, own) = if headers.contains_key(ORIGIN) {
+            (ORIGIN, origin_of(&self.settings.issuer))
         } else {
-            let site = header(&HeaderName::from_static("sec-fetch-site"));
-            site.is_none_or(|site| site == "same-origin")
+            (HeaderName::from_static("sec-fetch-site"), "same-origin")
         };
-        if !is_own {
+        // A browser sends each of them once, and a text that cannot be read is not ours either.
+        if !headers.get_all(name).iter().all(|it| it == own) {
             return Err(Failure::OtherSite);
         }
         if !Form::is_in(&read.parts.headers) {

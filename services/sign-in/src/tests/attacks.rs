@@ -1,5 +1,7 @@
 //! Attacks, which must fail.
 
+mod forms;
+
 use http::{Request, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
 use std::sync::atomic::Ordering;
