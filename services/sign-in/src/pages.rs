@@ -296,7 +296,7 @@ fn alert(problem: Option<&str>) -> String {
     problem.map_or_else(String::new, |problem| {
         format!(
             "<p role=\"alert\" class=\"banner danger\">{}</p>",
-            escape(problem)
+            shown(problem)
         )
     })
 }
@@ -314,6 +314,12 @@ fn shown_name(name: &str) -> String {
         return "a program without a name".to_owned();
     }
     escape(name)
+}
+
+/// Escapes a text of others for HTML. Characters that are hidden, or that turn the text, are written with
+/// their numbers.
+pub(crate) fn shown(text: &str) -> String {
+    escape(&hidden::escaped(text))
 }
 
 /// Escapes a text for HTML.

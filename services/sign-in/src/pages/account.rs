@@ -7,7 +7,7 @@ use crate::{
     documents,
     pages::{
         CURRENT_PASSWORD, NEW_PASSWORD, alert, another_account, escape, fact, factor, field, form,
-        shown_name, vouched,
+        shown, shown_name, vouched,
     },
     people::{Database, Person},
     settings::Settings,
@@ -69,7 +69,7 @@ pub(crate) fn account(settings: &Settings, account: &Account<'_>) -> String {
     let flow = account.flow;
     let mut body = format!(
         "<p>You are <strong>{}</strong>.</p>{notice}{}<h2>Programs</h2>",
-        escape(&account.person.name),
+        shown(&account.person.name),
         form(&action, flow),
     );
     if account.grants.is_empty() {
@@ -102,7 +102,7 @@ fn password(action: &str, account: &Account<'_>) -> String {
          access.</p><input name=\"name\" value=\"{}\" autocomplete=\"username\" readonly hidden>{}{}\
          <div class=\"button-row\"><button class=\"button\">Change the password</button></div></form>",
         form(action, account.flow),
-        escape(&account.person.name),
+        shown(&account.person.name),
         field("present_password", "Present password", CURRENT_PASSWORD),
         field("new_password", "New password", NEW_PASSWORD),
     )

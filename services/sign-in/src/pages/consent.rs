@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::{
     authorize::Wish,
     clients::{Client, address},
-    pages::{alert, another_account, escape, fact, form, shown_name, vouched},
+    pages::{alert, another_account, escape, fact, form, shown, shown_name, vouched},
     people::{Database, Person},
     settings::{Resource, Settings},
     store::GivenConsent,
@@ -56,7 +56,7 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
         escape(&resource.title),
         fact("Program", &format!("{name}: {vouched}")),
         fact("It returns to", &destination(*redirect)),
-        fact("Account", &escape(&person.name)),
+        fact("Account", &shown(&person.name)),
         alert(*problem),
         form(&escape(&settings.address("/oauth/consent")), flow),
     );
@@ -90,7 +90,7 @@ pub(crate) fn consent(settings: &Settings, consent: &Consent<'_>) -> String {
 fn tenants(person: &Person, choices: &Choices) -> String {
     let list = match &*person.tenants {
         [] => return String::new(),
-        [only] => return format!("<p>Tenant: {}</p>", escape(&only.title)),
+        [only] => return format!("<p>Tenant: {}</p>", shown(&only.title)),
         several => several,
     };
     let mut text = "<div class=\"field\"><label for=\"tenant\">Tenant</label>\
@@ -103,7 +103,7 @@ fn tenants(person: &Person, choices: &Choices) -> String {
             "<option value=\"{}\"{}>{}</option>",
             escape(&tenant.id),
             if is_chosen { " selected" } else { "" },
-            escape(&tenant.title)
+            shown(&tenant.title)
         );
     }
     text + "</select></div>"

@@ -1,7 +1,7 @@
 //! The form of a person who joins a tenant or sets a new password.
 
 use crate::{
-    pages::{CURRENT_PASSWORD, NEW_PASSWORD, alert, escape, field, form, main_button},
+    pages::{CURRENT_PASSWORD, NEW_PASSWORD, alert, escape, field, form, main_button, shown},
     people::TicketHolder,
     settings::Settings,
 };
@@ -15,7 +15,7 @@ pub(crate) fn ticket(
     problem: Option<&str>,
 ) -> String {
     let what_for = match &holder.tenant {
-        Some(tenant) => format!("You are invited to <strong>{}</strong>.", escape(tenant)),
+        Some(tenant) => format!("You are invited to <strong>{}</strong>.", shown(tenant)),
         None => "Choose a new password.".to_owned(),
     };
     let names = if holder.tenant.is_some() && !holder.has_account {
@@ -31,7 +31,7 @@ pub(crate) fn ticket(
     };
     let name = format!(
         "value=\"{}\" autocomplete=\"username\" readonly",
-        escape(&holder.name)
+        shown(&holder.name)
     );
     format!(
         "<p>{what_for}</p>{}{}{}{names}{}{}</form>",

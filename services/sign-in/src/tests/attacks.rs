@@ -1,6 +1,7 @@
 //! Attacks, which must fail.
 
 mod forms;
+mod names;
 
 use http::{Request, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
