@@ -1,7 +1,12 @@
 //! Attacks, which must fail.
 
+mod codes;
 mod forms;
+mod mix_up;
 mod names;
+mod pages;
+mod redirects;
+mod tokens;
 
 use http::{Request, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
