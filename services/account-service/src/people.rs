@@ -70,10 +70,8 @@ impl Members {
         }
     }
 
-    /// Checks passwords at this bcrypt cost.
     #[cfg(test)]
-    pub(crate) fn with_cost(self, cost: u32) -> Self {
-        let passwords = Passwords::with_cost(cost);
+    pub(crate) fn with_passwords(self, passwords: Passwords) -> Self {
         Self { passwords, ..self }
     }
 

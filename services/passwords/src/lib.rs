@@ -20,10 +20,7 @@ mod limiter;
 
 use std::fmt;
 #[cfg(any(test, feature = "test-support"))]
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -57,8 +54,9 @@ const MAX_COST: u32 = 16;
 #[must_use]
 pub struct Passwords {
     cost: u32,
+    /// The cost of each check so far.
     #[cfg(any(test, feature = "test-support"))]
-    checks: Arc<AtomicUsize>,
+    checks: Arc<Mutex<Vec<u32>>>,
 }
 
 /// Reason why a password cannot be set. The message is for the administrator.
@@ -139,8 +137,6 @@ impl Passwords {
     /// reveal which users exist. Blocks for long.
     #[must_use]
     pub fn is_right(&self, password: &SecretString, hash: Option<&str>) -> bool {
-        #[cfg(any(test, feature = "test-support"))]
-        self.checks.fetch_add(1, Ordering::Relaxed);
         let password = password.expose_secret();
         let parts = hash.and_then(usable);
         let (salt, cost) = parts
@@ -149,17 +145,19 @@ impl Passwords {
                 (parts.get_salt_raw(), parts.get_cost())
             });
         let made = kept(password, salt, cost);
+        #[cfg(any(test, feature = "test-support"))]
+        ziggurat_runtime::lock(&self.checks).push(cost);
         let expected = parts.map_or_else(String::new, |parts| parts.to_string());
         let matches = verify_slices_are_equal(made.as_bytes(), expected.as_bytes());
         // bcrypt would accept a longer password by its first 72 bytes.
         matches.is_ok() && password.len() <= MAX_BYTES
     }
 
-    /// Returns the number of checks so far.
+    /// Takes the cost of each check so far.
     #[cfg(any(test, feature = "test-support"))]
     #[must_use]
-    pub fn checks(&self) -> usize {
-        self.checks.load(Ordering::Relaxed)
+    pub fn checks(&self) -> Vec<u32> {
+        std::mem::take(&mut *ziggurat_runtime::lock(&self.checks))
     }
 }
 
@@ -298,6 +296,20 @@ mod tests {
         assert!(!is_right, "its first 72 bytes are right");
         let none = passwords.hash(&"".into()).expect_err("none");
         assert_eq!(none.to_string(), "password is required");
+    }
+
+    #[test]
+    fn a_check_without_an_account_costs_the_same_hash_as_one_with_it() {
+        for cost in [4, 5, 7] {
+            let passwords = Passwords::with_cost(cost);
+            let hash = passwords.hash(&"secret".into()).expect("hashed");
+            for hash in [Some(&*hash), None, Some("x")] {
+                for password in ["secret", "wrong", "", &"x".repeat(100)] {
+                    let _ = passwords.is_right(&password.into(), hash);
+                    assert_eq!(passwords.checks(), [cost], "{hash:?} {password}");
+                }
+            }
+        }
     }
 
     #[test]

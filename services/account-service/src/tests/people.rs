@@ -7,14 +7,19 @@ use ziggurat_mcp_auth::{
     Given, LoginError, PasswordChange, PasswordChangeError, People as _, Ticket, TicketError,
     TicketHolder,
 };
+use ziggurat_passwords::Passwords;
 
 use crate::{Attempts, InviteDraft, Members, Owner, TenantDraft, fixture::TestService};
 
 const PASSWORD: &str = "correct horse battery";
 
 fn members(setup: &TestService) -> Members {
+    members_with(setup, Passwords::with_cost(4))
+}
+
+fn members_with(setup: &TestService, passwords: Passwords) -> Members {
     let (store, tokens) = (setup.store.clone(), setup.tokens.clone());
-    Members::new(store, tokens, Attempts::default(), &setup.clock).with_cost(4)
+    Members::new(store, tokens, Attempts::default(), &setup.clock).with_passwords(passwords)
 }
 
 fn given(password: &str) -> Given<'_> {
@@ -82,6 +87,40 @@ async fn only_a_right_password_of_a_user_who_is_not_disabled_signs_in() {
         let ticket = reset(&setup, "ann@example.com").await;
         assert_eq!(members.ticket(&ticket).await, Ok(None), "disabled");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_name_costs_the_same_hash_as_a_known_one() {
+    let setup = TestService::on_a_file().await;
+    with_password(&setup).await;
+    let passwords = Passwords::with_cost(4);
+    let members = members_with(&setup, passwords.clone());
+    let long = format!("{}@example.com", "x".repeat(10_000));
+    let attempt = async |name: &str, password: &str, case: &str| {
+        let answer = members.authenticate(name, password, None).await;
+        assert_eq!(answer, Err(LoginError::Wrong), "{case}: {name:?}");
+        assert_eq!(passwords.checks(), [4], "{case}: {name:?}");
+    };
+    for name in [
+        "ann@example.com",
+        "eve@example.com",
+        "ann",
+        "",
+        "a\0@b",
+        &long,
+    ] {
+        for password in ["wrong", "", &long] {
+            attempt(name, password, "wrong").await;
+        }
+    }
+    for _ in 0..20 {
+        attempt("ann@example.com", "wrong", "up to the limit").await;
+    }
+    attempt("ann@example.com", PASSWORD, "locked").await;
+    setup.clock.advance(Duration::from_mins(16));
+    let disabled = setup.store.disable_user("ann@example.com", true).await;
+    disabled.expect("found");
+    attempt("ann@example.com", PASSWORD, "disabled").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

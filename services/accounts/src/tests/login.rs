@@ -57,7 +57,36 @@ async fn a_failed_login_reveals_no_more_than_necessary() {
     assert_eq!(said(login("alice", "right").await), DISABLED);
     assert_eq!(said(login("alice", "wrong").await), INVALID);
     // One check each, so the time does not reveal which users exist.
-    assert_eq!(setup.accounts.shared.passwords.checks(), 5);
+    assert_eq!(setup.accounts.shared.passwords.checks(), [4; 5]);
+}
+
+#[tokio::test]
+async fn an_unknown_name_costs_the_same_hash_as_a_known_one_at_each_entrance() {
+    for has_browsers in [false, true] {
+        let setup = TestAccounts::with(|settings| settings.max_failed_attempts = 100);
+        if has_browsers {
+            setup.accounts.add_browser_sign_in(Rules::default());
+        }
+        let long = "x".repeat(10_000);
+        for name in [
+            "alice",
+            "bob",
+            "Alice",
+            "",
+            "alice\0",
+            "\u{202e}ecila",
+            &long,
+        ] {
+            for password in ["wrong", "", &long] {
+                let tool = setup.accounts.login(name, password.into(), None).await;
+                assert_eq!(said(tool), INVALID);
+                assert_eq!(setup.accounts.shared.passwords.checks(), [4], "{name:?}");
+                let page = setup.accounts.authenticate(name, password.into(), None);
+                assert!(matches!(page.await, Err(LoginError::Invalid)), "{name:?}");
+                assert_eq!(setup.accounts.shared.passwords.checks(), [4], "{name:?}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -248,7 +277,7 @@ async fn an_address_with_too_many_failures_waits_for_the_end_of_the_window() {
         let name = if attempt % 2 == 0 { "alice" } else { "nobody" };
         assert_eq!(said(guess(name, "wrong", guesser).await), INVALID);
     }
-    let checks = setup.accounts.shared.passwords.checks();
+    assert_eq!(setup.accounts.shared.passwords.checks(), [4; 10]);
     setup.clock.advance(Duration::from_mins(5));
     for from in [guesser, "2001:db8:1:2:ffff::9"] {
         let limited = guess("alice", "right", from).await.expect_err("refused");
@@ -260,7 +289,7 @@ async fn an_address_with_too_many_failures_waits_for_the_end_of_the_window() {
     }
     assert_eq!(
         setup.accounts.shared.passwords.checks(),
-        checks,
+        [0; 0],
         "not even looked at"
     );
     assert!(guess("alice", "right", "192.0.2.1").await.is_ok());
@@ -293,7 +322,7 @@ async fn concurrent_guesses_do_not_exceed_the_limit_of_failures() {
         .iter()
         .filter(|answer| matches!(answer, Err(LoginError::Invalid)));
     assert_eq!(looked_at.count(), 10);
-    assert_eq!(setup.accounts.shared.passwords.checks(), 10);
+    assert_eq!(setup.accounts.shared.passwords.checks(), [4; 10]);
 }
 
 #[tokio::test]
