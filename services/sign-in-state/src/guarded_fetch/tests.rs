@@ -17,7 +17,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
     task::JoinSet,
-    time::timeout,
+    time::{interval, timeout},
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
@@ -43,6 +43,8 @@ enum Body {
     Endless,
     /// A head, and nothing behind it.
     Nothing,
+    /// Bytes without an end, ten in a second.
+    Slow,
 }
 
 /// A server with a certificate, which runs until it is dropped.
@@ -156,6 +158,13 @@ async fn serve(mut stream: Stream, head: &str, body: Body, seen: &Mutex<Vec<Stri
                 }
             }
             Body::Nothing => {}
+            Body::Slow => {
+                let mut pace = interval(Duration::from_millis(100));
+                while sent.is_ok() {
+                    pace.tick().await;
+                    sent = stream.write_all(b" ").await;
+                }
+            }
         }
     }
 }
@@ -276,12 +285,14 @@ async fn a_body_without_an_end_is_read_for_64_kib_only() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_is_given_up() {
-    let host = Host::start(OPEN, Body::Nothing).await;
-    let names = Names::of(&[&["127.0.0.1"]]);
-    let fetcher = host.fetcher(&names, &[NAME], Duration::from_secs(1));
-    let error = host.fetch(&fetcher).await.expect_err("too slow");
-    assert!(error.contains("timed out"), "{error}");
+async fn a_body_that_does_not_come_or_comes_slowly_is_given_up() {
+    for body in [Body::Nothing, Body::Slow] {
+        let host = Host::start(OPEN, body).await;
+        let names = Names::of(&[&["127.0.0.1"]]);
+        let fetcher = host.fetcher(&names, &[NAME], Duration::from_secs(1));
+        let error = host.fetch(&fetcher).await.expect_err("too slow");
+        assert!(error.contains("timed out"), "{error}");
+    }
 }
 
 #[tokio::test]
