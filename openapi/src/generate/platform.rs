@@ -1,12 +1,15 @@
 //! The document of the account service.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use ziggurat_account_service as platform;
 
 use crate::generate::{
-    document_path, members,
+    document_path, members, sign_in,
     v3_0::{self, Unknown},
 };
+
+/// Beginning of the paths of the account API. The paths of the sign-in are beside it.
+const API: &str = "/account/v1";
 
 /// Statuses that any request can get before it reaches a handler.
 const ALWAYS: [(&str, &str); 6] = [
@@ -39,6 +42,12 @@ pub(super) fn document() -> Result<Value, Unknown> {
             complete(path, operation);
         }
     }
+    let paths = paths
+        .into_iter()
+        .map(|(path, methods)| (format!("{API}{path}"), methods));
+    let paths: Map<_, _> = paths.chain(of_sign_in()).collect();
+    let mut schemas = members(described["components"]["schemas"].take());
+    schemas.extend(sign_in::schemas());
     v3_0::lower(json!({
         "openapi": "3.1.0",
         "info": {
@@ -47,7 +56,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
             "version": "1.0.0",
             "license": {"name": "Apache-2.0 OR MIT"},
         },
-        "servers": [{"url": "/account/v1", "description": "Descriptions of the service"}],
+        "servers": [{"url": "/", "description": "Descriptions of the service"}],
         "tags": [
             {"name": "auth", "description": "Access tokens"},
             {"name": "clients", "description": "Programs that may use the API"},
@@ -56,19 +65,36 @@ pub(super) fn document() -> Result<Value, Unknown> {
             {"name": "tenants", "description": "The customer that a token belongs to"},
             {"name": "users", "description": "The person that a token belongs to"},
             {"name": "documents", "description": "This document"},
+            sign_in::tag("sign_in"),
         ],
         "security": [{"bearer": []}],
         "paths": paths,
         "components": {
-            "schemas": described["components"]["schemas"].take(),
+            "schemas": schemas,
             "securitySchemes": {"bearer": {
                 "type": "http",
                 "scheme": "bearer",
                 "bearerFormat": "JWT",
-                "description": "An access token of `/oauth/token`",
+                "description": "An access token of `/account/v1/oauth/token`, or of `/oauth/token` \
+                    for a person",
             }},
         },
     }))
+}
+
+/// Returns the paths of the sign-in.
+fn of_sign_in() -> Vec<(String, Value)> {
+    let mut paths = sign_in::paths();
+    // Tool servers ask for these two also where no people sign in.
+    let always = [platform::METADATA, "/.well-known/jwks.json"];
+    for (_, methods) in paths
+        .iter_mut()
+        .filter(|(path, _)| always.contains(&&**path))
+    {
+        let responses = methods["get"]["responses"].as_object_mut();
+        responses.expect("responses").remove("404");
+    }
+    paths
 }
 
 /// Adds the common parts of every operation: early statuses, the format of errors, and the request
@@ -135,27 +161,34 @@ mod tests {
             })
             .collect();
         let expected = [
-            "get /clients",
-            "post /clients",
-            "delete /clients/{id}",
-            "get /clients/{id}",
-            "patch /clients/{id}",
-            "get /grants",
-            "delete /grants/{id}",
-            "get /invites",
-            "post /invites",
-            "delete /invites/{id}",
-            "get /invites/{id}",
-            "get /memberships",
-            "delete /memberships/{id}",
+            "get /.well-known/jwks.json",
+            "get /.well-known/oauth-authorization-server",
+            "get /.well-known/openid-configuration",
+            "get /account/v1/clients",
+            "post /account/v1/clients",
+            "delete /account/v1/clients/{id}",
+            "get /account/v1/clients/{id}",
+            "patch /account/v1/clients/{id}",
+            "get /account/v1/grants",
+            "delete /account/v1/grants/{id}",
+            "get /account/v1/invites",
+            "post /account/v1/invites",
+            "delete /account/v1/invites/{id}",
+            "get /account/v1/invites/{id}",
+            "get /account/v1/memberships",
+            "delete /account/v1/memberships/{id}",
+            "post /account/v1/oauth/token",
+            "get /account/v1/open-api",
+            "get /account/v1/openapi.json",
+            "get /account/v1/tenants",
+            "get /account/v1/tenants/{id}",
+            "patch /account/v1/tenants/{id}",
+            "get /account/v1/users/me",
+            "patch /account/v1/users/me",
+            "post /oauth/device_authorization",
+            "post /oauth/register",
+            "post /oauth/revoke",
             "post /oauth/token",
-            "get /open-api",
-            "get /openapi.json",
-            "get /tenants",
-            "get /tenants/{id}",
-            "patch /tenants/{id}",
-            "get /users/me",
-            "patch /users/me",
         ];
         assert_eq!(found, expected);
     }
@@ -214,12 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_needed_for_all_but_two() {
+    fn a_token_is_needed_for_all_of_the_api_but_two() {
         let document = document().expect("nothing unknown");
         let paths = document["paths"].as_object().expect("paths");
         for (path, methods) in paths {
             for operation in methods.as_object().expect("methods").values() {
-                let is_open = ["/oauth/token", "/openapi.json"].contains(&&**path);
+                let open = ["/account/v1/oauth/token", "/account/v1/openapi.json"];
+                let is_open = !path.starts_with(API) || open.contains(&&**path);
                 let security = operation.get("security");
                 assert_eq!(
                     security == Some(&json!([])),

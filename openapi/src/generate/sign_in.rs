@@ -8,9 +8,13 @@ const ERROR: &str = "OAuthError";
 /// The group of the operations.
 pub(super) const TAG: &str = "Sign-in";
 
-pub(super) fn tag() -> Value {
-    json!({"name": TAG, "description": "Tokens for programs that a person signs in for with a \
-        browser, if `http.auth.oauth` is enabled. Programs of any page may call these."})
+/// Returns the group. A server has it where this part of its configuration enables it.
+pub(super) fn tag(enabled_by: &str) -> Value {
+    let description = format!(
+        "Tokens for programs that a person signs in for with a browser, if `{enabled_by}` is \
+         enabled. Programs of any page may call these."
+    );
+    json!({"name": TAG, "description": description})
 }
 
 pub(super) fn schemas() -> [(String, Value); 1] {

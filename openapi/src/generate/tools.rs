@@ -116,7 +116,7 @@ fn tags() -> Value {
         {"name": "Administration", "description": "For users who are administrators. Changes \
             need a sign-in within the last 15 minutes. Servers without authentication have \
             none of it."},
-        sign_in::tag(),
+        sign_in::tag("http.auth.oauth"),
         {"name": "Health", "description": "Probes; any host may ask, without a token"},
     ])
 }
