@@ -1,10 +1,10 @@
 //! Sign-in with a browser: a person gives a client the bare address.
 
 mod administration;
+mod attacks;
 mod console;
 mod entrances;
 mod events;
-
 mod refusals;
 mod replicas;
 mod rights;

@@ -6,7 +6,7 @@ use super::{ALL, Office};
 use crate::support::{Browser, Client, OAuthClient, records, records::PASSWORD};
 
 /// Tries a password at the login tool, the console and the page.
-fn try_all(client: &Client, password: &str) -> [String; 3] {
+pub(super) fn try_all(client: &Client, password: &str) -> [String; 3] {
     let tool = client.login("ann", password).body;
     let address = client.address();
     let body = json!({"username": "ann", "password": password}).to_string();
