@@ -4,6 +4,7 @@ mod login;
 mod password_change;
 mod reload;
 mod replicated;
+mod unknown_names;
 
 use std::{
     fs,

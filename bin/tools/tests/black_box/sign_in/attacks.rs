@@ -118,6 +118,18 @@ fn arguments(properties: &Value, sql: &str) -> Value {
     Value::Object(filled.collect())
 }
 
+/// Sends the statements to the endpoints for tables and files.
+fn query_over_rest(client: &Client) {
+    for sql in STATEMENTS {
+        let body = json!({"sql": sql, "database": "shop", "format": "csv"});
+        client.post("/api/query", &body.to_string());
+        let link = client.post("/api/exports", &body.to_string());
+        if link.status == 201 {
+            client.get(link.json()["href"].as_str().expect("a link"));
+        }
+    }
+}
+
 /// CVE-2026-49291: a token without the scope for changes changes something by another way.
 #[test]
 fn with_the_scope_to_read_no_tool_changes_anything_at_any_face() {
@@ -159,14 +171,7 @@ fn with_the_scope_to_read_no_tool_changes_anything_at_any_face() {
         request(&reader, face, "resources/read", &params);
         assert_eq!(office.postgres.count(CHANGED), 0, "{face:?}");
     }
-    for sql in STATEMENTS {
-        let body = json!({"sql": sql, "database": "shop", "format": "csv"});
-        reader.post("/api/query", &body.to_string());
-        let link = reader.post("/api/exports", &body.to_string());
-        if link.status == 201 {
-            reader.get(link.json()["href"].as_str().expect("a link"));
-        }
-    }
+    query_over_rest(&reader);
     assert_eq!(office.postgres.count(CHANGED), 0, "over REST");
 
     let writer = registered.tokens("ann", PASSWORD, ALL);
