@@ -115,6 +115,28 @@ fn a_person_gets_tokens_for_a_server_until_the_grant_ends() {
 }
 
 #[test]
+fn tool_servers_hear_of_the_grant_of_a_replayed_code() {
+    let home = home();
+    home.done(&["init"]);
+    let (_program, client) = home.serve();
+    add_person(&home, &client, "ann@shop.example");
+    let app = OAuthClient::register(&client);
+    let browser = Browser::new(&client);
+    let page = browser.sign_in(&app.request("mcp"), "ann@shop.example", PASSWORD);
+    let code = app.allow(&browser, &page, &ALL);
+    let tokens = granted(&app.exchange(&code));
+    assert_eq!(app.exchange(&code).json()["error"], "invalid_grant");
+    wait_for_revocation(&client);
+    let list = client.get("/.well-known/revoked-clients.json").json();
+    let grant = &claims(&tokens.access)["grant_id"];
+    assert_eq!(list["revoked_grants"][0]["grant"], *grant);
+    assert_eq!(
+        app.refresh(&tokens.refresh).json()["error"],
+        "invalid_grant"
+    );
+}
+
+#[test]
 fn a_person_without_membership_or_disabled_is_out() {
     let home = home();
     home.done(&["init"]);
