@@ -47,6 +47,7 @@ const LEVELS: [&[&str]; 10] = [
     ],
     &[
         "services/accounts",
+        "services/callers",
         "services/calls",
         "services/doctor",
         "services/ingest",

@@ -6,8 +6,8 @@ use tokio::task::JoinSet;
 use tracing::info;
 use ziggurat_layers::bearer::{BearerLayer, Challenge};
 use ziggurat_tokens::{
-    ApiTokens, OpenError, TokenFile, WallClock,
-    issuer::{Issuer, TokenVerifier, TrustedIssuer},
+    ApiTokens, KeptClaims, OpenError, TokenFile, WallClock,
+    issuer::{Issuer, Settings, TokenVerifier, TrustedIssuer},
 };
 
 use crate::configuration::Auth;
@@ -25,11 +25,12 @@ pub(crate) struct Authentication {
 // === impl Authentication ===
 
 impl Authentication {
-    /// Reads the token file, and prepares the verification of tokens of the issuer.
+    /// Reads the token file, and prepares the verification of tokens of the issuer, of which these
+    /// claims are kept.
     ///
     /// # Errors
     /// Fails if a file cannot be used, or a setting of the issuer.
-    pub(crate) fn open(auth: &Auth) -> anyhow::Result<Self> {
+    pub(crate) fn open(auth: &Auth, claims: KeptClaims) -> anyhow::Result<Self> {
         let tokens = auth.token_file.clone().map(|path| {
             // Nothing is kept for a caller beyond its requests.
             let (at_once, clock) = (SignedDuration::ZERO, WallClock::default());
@@ -37,7 +38,7 @@ impl Authentication {
         });
         Ok(Self {
             tokens: tokens.transpose()?,
-            issuer: issuer(auth)?,
+            issuer: issuer(auth, claims)?,
             challenge: challenge(auth)?,
         })
     }
@@ -53,7 +54,7 @@ impl Authentication {
             }
             TokenFile::new(path).list()?;
         }
-        issuer(auth)?;
+        issuer(auth, KeptClaims::default())?;
         challenge(auth).map(drop)
     }
 
@@ -80,11 +81,15 @@ impl Authentication {
 }
 
 /// Prepares the verification of tokens of an issuer, if one is configured.
-fn issuer(auth: &Auth) -> anyhow::Result<Option<Issuer>> {
+fn issuer(auth: &Auth, claims: KeptClaims) -> anyhow::Result<Option<Issuer>> {
     let Some(trusted) = &auth.issuer else {
         return Ok(None);
     };
-    let issuer = Issuer::new(trusted.settings()?, |_| {}).context("server.auth.issuer")?;
+    let settings = Settings {
+        claims,
+        ..trusted.settings()?
+    };
+    let issuer = Issuer::new(settings, |_| {}).context("server.auth.issuer")?;
     info!(
         "tokens of {} are accepted for {}",
         trusted.url,

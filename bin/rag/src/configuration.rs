@@ -35,6 +35,7 @@ use ziggurat_runtime::{
     flags::Flags,
     logs::RawLog,
 };
+use ziggurat_tokens::Identities;
 
 use self::{defaults::Defaults, key_files::KeyFiles};
 pub(crate) use ziggurat_llm::ModelSource;
@@ -55,6 +56,8 @@ pub(crate) struct Configuration {
     pub(crate) server: Server,
     /// Settings of the tools.
     pub(crate) mcp: ziggurat_rag_service::mcp::Settings,
+    /// Facts about callers.
+    pub(crate) identities: Identities,
     /// Limits of callers.
     pub(crate) limits: ziggurat_calls::limits::Settings,
     /// In the order of the file; never empty.
@@ -161,6 +164,7 @@ fn read(file: &Section<'_>) -> Configuration {
     Configuration {
         server,
         mcp: mcp::read(&file.section("mcp")),
+        identities: Identities::read(file),
         limits: limits::read(&file.section("limits")),
         audit: ziggurat_audit::Settings::read(file),
         telemetry: TelemetrySettings::read(file).with_providers(file),

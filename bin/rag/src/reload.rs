@@ -151,6 +151,7 @@ impl Reload {
         match made {
             Ok(Ok((configuration, set))) => {
                 self.compare(&configuration);
+                self.started.identities.replace(&configuration.identities);
                 let pipelines = configuration.pipelines.len();
                 app.replace(set, configuration.limits);
                 info!(pipelines, "configuration reloaded");

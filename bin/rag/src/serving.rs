@@ -52,7 +52,9 @@ pub(crate) async fn serve(
     let server = loaded.value.server.clone();
     let mut started = Started::new(loaded, sources, secrets, &server)?;
     let auth = server.auth.as_ref();
-    let auth = auth.map(Authentication::open).transpose()?;
+    let claims = started.configuration.identities.claims.clone();
+    let auth = auth.map(|auth| Authentication::open(auth, claims));
+    let auth = auth.transpose()?;
     let tls = server.tls.as_ref().map(Tls::open).transpose()?;
     let listeners = listen(&server);
     let listeners = listeners.with_context(|| format!("cannot listen on {}", address(&server)))?;

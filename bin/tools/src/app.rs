@@ -268,7 +268,8 @@ fn detached_calls(tasks: &mut JoinSet<()>) -> DetachedCalls {
 
 /// Describes the databases for the services.
 pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = Configured> {
-    let identities = &configuration.identities;
+    let local = &configuration.identities.local;
+    let shows_plans = configuration.shows_plans;
     let secret = configuration.secret_file.as_ref();
     let secret = secret
         .and_then(|path| fs::read(path).ok())
@@ -277,7 +278,7 @@ pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = 
     configuration
         .databases
         .iter()
-        .map(move |entry| entry.configured(identities, &key))
+        .map(move |entry| entry.configured(local, shows_plans, &key))
 }
 
 /// Makes the readiness of the server, which depends on the audit trail if there is one.

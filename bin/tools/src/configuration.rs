@@ -13,7 +13,6 @@ mod embedding;
 #[cfg(test)]
 mod fixture;
 mod http;
-mod identity;
 mod knowledgebase;
 mod limits;
 mod llm;
@@ -30,15 +29,15 @@ mod tests;
 use std::path::PathBuf;
 
 use ziggurat_answers::ResultFormat;
+use ziggurat_callers::{Callers, EMAIL, EMAIL_VERIFIED};
 use ziggurat_calls::toolsets::Toolsets;
-use ziggurat_databases::{Callers, EMAIL, EMAIL_VERIFIED};
 use ziggurat_postgres_tools::ConnectionUrls;
 use ziggurat_runtime::{
     Places,
-    config::{self, Input, Section},
+    config::{self, Input, Section, Value},
 };
 use ziggurat_state::StateSettings;
-use ziggurat_tokens::issuer::TrustedIssuer;
+use ziggurat_tokens::{Identities, issuer::TrustedIssuer};
 
 pub(crate) use ziggurat_http::{SqlCommentKind, TelemetrySettings};
 pub(crate) use ziggurat_runtime::{
@@ -53,7 +52,6 @@ pub(crate) use self::{
     databases::Entry,
     embedding::{Embedding, Vectors},
     http::Http,
-    identity::Identities,
     knowledgebase::Knowledgebase,
     limits::Limits,
     llm::{HOSTED, Llm},
@@ -111,6 +109,8 @@ pub(crate) struct Configuration {
     pub(crate) dba: bool,
     /// Facts about callers that parameters of SQL tools are filled with.
     pub(crate) identities: Identities,
+    /// True if plans show numbers of rows, also where row security holds for the caller.
+    pub(crate) shows_plans: bool,
     /// Features for newer protocol revisions.
     pub(crate) protocol: Protocol,
     /// Database in which replicas share their state, if there are several.
@@ -281,7 +281,8 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         callers: ziggurat_calls::limits::Settings::read(&limits),
         toolsets,
         dba,
-        identities: Identities::read(&file.section("identity")),
+        identities: Identities::read(file),
+        shows_plans: shows_plans(&file.section("identity").key("explain")),
         protocol: Protocol::read(file, is_child),
         state: state::read(&file.section("state")),
         audit: ziggurat_audit::Settings::read(file).map(|trail| ziggurat_audit::Settings {
@@ -301,4 +302,14 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     };
     file.warn_of_variables(PREFIX);
     configuration.with_known_callers(file)
+}
+
+/// Reads the form of plans.
+fn shows_plans(key: &Value<'_>) -> bool {
+    let read = |text: &str| match text {
+        "shape" => Ok(false),
+        "full" => Ok(true),
+        _ => Err("must be shape or full"),
+    };
+    key.parsed(read) == Some(true)
 }

@@ -290,8 +290,8 @@ impl Reload {
             .tracer
             .set_propagation(telemetry.propagate_to_providers);
         // The issuer has the names of the claims in use.
-        let running_identities = running.configuration.identities.clone();
-        let identities = running_identities.replace(&configuration.identities);
+        let identities = running.configuration.identities.clone();
+        identities.replace(&configuration.identities);
         running.configuration = Configuration {
             identities,
             ..configuration

@@ -6,13 +6,11 @@ use std::sync::{
 };
 
 use tracing::warn;
+use ziggurat_callers::{Callers, KnownCallers};
 use ziggurat_postgres::database::Database;
 use ziggurat_tokens::{Holder, Identity};
 
-use crate::{
-    cache::Cache,
-    callers::{Callers, KnownCallers},
-};
+use crate::cache::Cache;
 
 /// A database, and the users that may use it.
 #[derive(Clone, Debug)]

@@ -26,7 +26,6 @@
 //! ```
 
 mod cache;
-mod callers;
 mod configured;
 mod current;
 mod error;
@@ -63,7 +62,6 @@ use ziggurat_tokens::{Holder, Identity, Selection::Replicated};
 
 pub use self::{
     cache::MetadataError,
-    callers::{Callers, EMAIL, EMAIL_VERIFIED, RoleRule, SettingRule, Who},
     configured::Configured,
     current::Current,
     error::{AdHocDenied, NoDatabase, SelectError},

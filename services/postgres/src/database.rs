@@ -487,6 +487,12 @@ impl Database {
         self.acts().is_some_and(Acting::hides_plans)
     }
 
+    /// Returns whether statements run with the role or the settings of a caller.
+    #[must_use]
+    pub fn is_acting(&self) -> bool {
+        self.acts().is_some()
+    }
+
     /// Returns why a caller may not use it, if that is so.
     pub(crate) fn refusal(&self) -> Option<&str> {
         match self.served.as_deref()? {

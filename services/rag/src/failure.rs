@@ -24,6 +24,9 @@ const MISSING: &str = "a table or column that the pipeline searches does not exi
 /// Message for a request that is cut off because the server stops.
 pub(super) const STOPPED: &str = "the server is shutting down";
 
+/// Message for an asker without a role in the database of the pipeline. Only the log has the reason.
+pub(super) const NOT_OPEN: &str = "this pipeline is not open to you";
+
 /// The reason why a question has no answer.
 ///
 /// `Display` is for the log; the client gets the [`rejection`](Self::rejection).
@@ -38,6 +41,9 @@ pub(super) enum Failure {
     /// A provider failed.
     #[error("a provider failed")]
     Provider(#[source] llm::Error),
+    /// The database is not open to the asker.
+    #[error("the pipeline is not open to its caller")]
+    NotOpen(#[source] RetrievalFailure),
     /// The filter of the request does not fit any of the tables.
     #[error("the filter of the request does not match the tables")]
     Filter(#[source] RetrievalFailure),
@@ -67,6 +73,7 @@ impl Failure {
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 return Rejection::new(status, "shutting_down", STOPPED);
             }
+            Self::NotOpen(_) => return not_open(),
             Self::Filter(_) => {
                 return Rejection::new(
                     StatusCode::BAD_REQUEST,
@@ -89,6 +96,7 @@ impl Failure {
             Self::Late => Verdict::Timeout,
             Self::Stopped => Verdict::Cancelled,
             Self::Filter(_) => Verdict::Refused,
+            Self::NotOpen(_) => Verdict::Denied,
             Self::Provider(_) | Self::Retrieval(..) => Verdict::Error,
             Self::Random(_) | Self::Panicked => Verdict::Failed,
         }
@@ -99,6 +107,9 @@ impl Failure {
         let trace_id = trace.map(TraceId::as_str);
         if matches!(self, Self::Stopped) {
             return tracing::debug!(pipeline, trace_id, "a stream was aborted");
+        }
+        if let Self::NotOpen(failure) = self {
+            return log_not_open(pipeline, failure);
         }
         let is_of_client = matches!(self, Self::Filter(_));
         let error = ErrorDetail::new(self);
@@ -135,10 +146,23 @@ impl From<RetrievalFailure> for Failure {
     fn from(failure: RetrievalFailure) -> Self {
         match failure {
             RetrievalFailure::Embedding(error) => error.into(),
+            RetrievalFailure::Database(..) if failure.is_not_open() => Self::NotOpen(failure),
             RetrievalFailure::Database(kind, _) => Self::Retrieval(kind, failure),
             RetrievalFailure::Filter => Self::Filter(failure),
         }
     }
+}
+
+/// Returns the refusal of an asker to which the database of the pipeline is not open.
+pub(super) fn not_open() -> Rejection {
+    Rejection::new(StatusCode::FORBIDDEN, "forbidden", NOT_OPEN)
+}
+
+/// Logs the reason, which the asker is not told.
+pub(super) fn log_not_open(pipeline: &str, error: impl Error + Send + Sync + 'static) {
+    let error = ErrorDetail::new(error);
+    let error: &dyn Error = &error;
+    tracing::warn!(error, pipeline, "a pipeline is not open to its caller");
 }
 
 fn retrieval(kind: FailureKind) -> Rejection {

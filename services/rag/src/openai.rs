@@ -115,7 +115,7 @@ pub(super) async fn models(State(pipelines): State<Pipelines>, extensions: Exten
 pub(super) async fn model(State(pipelines): State<Pipelines>, request: Request<Body>) -> Response {
     let name = query::name(request.uri().path());
     match pipelines.find(&name, &Caller::of(request.extensions())) {
-        FoundPipeline::Seen(pipeline) => json(&Model::new(pipeline.name())),
+        FoundPipeline::Seen(_) | FoundPipeline::Closed => json(&Model::new(&name)),
         FoundPipeline::Hidden | FoundPipeline::Absent => {
             ChatRefusal::no_model(&name).into_response()
         }
@@ -138,6 +138,8 @@ pub(super) async fn model(State(pipelines): State<Pipelines>, request: Request<B
         (status = 400, description = "The request is invalid, or asks for something that is not \
             supported", body = ChatErrorResponse<'static>),
         (status = 401, description = "The server wants a bearer token",
+            body = ChatErrorResponse<'static>),
+        (status = 403, description = "The database of the pipeline is not open to the caller",
             body = ChatErrorResponse<'static>),
         (status = 404, description = "No pipeline of the caller has this name", body = ChatErrorResponse<'static>),
         (status = 405, description = "The method is not POST", body = ErrorResponse),
@@ -234,8 +236,7 @@ impl Chat {
         let admitted: Result<_, ChatRefusal> = async {
             let (model, request) = read?;
             let found = self.pipelines.find(&model, &Caller::of(head.extensions()));
-            let pipeline = question.find(found);
-            let pipeline = pipeline.ok_or_else(|| ChatRefusal::no_model(&model))?;
+            let pipeline = question.find(found, || ChatRefusal::no_model(&model))?;
             let mut chat = request.check(self.options.max_query)?;
             // There is no notice in this format.
             chat.query.citations &= pipeline.allows_sources();

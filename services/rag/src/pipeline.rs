@@ -13,15 +13,15 @@ use std::{
 use tokio::time::Instant;
 use tracing::{debug, warn};
 use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop, Usage};
-use ziggurat_postgres::{call_context::CallContext, database::Database};
+use ziggurat_postgres::{call_context::CallContext, database::Database, pool::LeaseError};
 use ziggurat_runtime::lock;
 use ziggurat_sync::Watched;
-use ziggurat_tokens::{CallerId, CallerNames};
+use ziggurat_tokens::{CallerId, CallerNames, Identity};
 
 use crate::{
     citations::ShownPassage,
     debug::{PromptSize, Recorder},
-    failure::Failure,
+    failure::{Failure, log_not_open, not_open},
     pipeline::{
         prompt::{Nonce, fitting},
         rerank::Rerank,
@@ -185,6 +185,21 @@ impl Pipeline {
         stages.with_recorder(recorder.clone()).begin(stage)
     }
 
+    /// Returns it for an asker that has a role or settings of its own in the database; `None` if all
+    /// askers are served alike.
+    ///
+    /// # Errors
+    /// Fails if the database is not open to the asker.
+    pub(super) fn asked_by(&self, identity: Option<&Identity>) -> Result<Option<Self>, LeaseError> {
+        let retriever = self.parts.retriever.asked_by(identity)?;
+        Ok(retriever.map(|retriever| {
+            Self::new(Parts {
+                retriever,
+                ..self.parts.clone()
+            })
+        }))
+    }
+
     /// Checks that the database responds and that at least one table can be searched with vectors
     /// of the model. A model with unknown dimensions is asked for a vector, within the time limit.
     pub(super) async fn probe(&self, timeout: Duration) -> Result<(), ProbeError> {
@@ -221,6 +236,15 @@ impl Pipeline {
             *probed = Some(Instant::now());
         }
         may_probe
+    }
+
+    /// Checks that PostgreSQL accepts the role of the asker, if it has one.
+    pub(super) async fn check_open(&self) -> Result<(), Refused> {
+        let checked = self.parts.retriever.check_open().await;
+        checked.map_err(|closed| {
+            log_not_open(self.name(), closed);
+            not_open().into()
+        })
     }
 
     /// Checks the parts of a request that need no access to the tables.

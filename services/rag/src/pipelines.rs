@@ -17,6 +17,7 @@ use ziggurat_calls::Caller;
 use ziggurat_http::Readiness;
 
 use crate::{
+    failure::log_not_open,
     pipeline::Pipeline,
     reply::{ErrorResponse, json},
 };
@@ -35,6 +36,8 @@ pub struct Pipelines {
 pub(super) enum FoundPipeline {
     /// It may use it.
     Seen(Arc<Pipeline>),
+    /// It exists for this caller, and its database is not open to it.
+    Closed,
     /// It is not for this caller, for which it does not exist. Only the audit trail tells.
     Hidden,
     /// It does not exist.
@@ -141,11 +144,19 @@ impl Pipelines {
         seen
     }
 
-    /// Finds the pipeline that a caller names.
+    /// Finds the pipeline that a caller names. Its statements run with the role and settings of the
+    /// caller, where the database knows its callers.
     pub(super) fn find(&self, name: &str, caller: &Caller<'_>) -> FoundPipeline {
         let served = self.served.load();
         match served.iter().find(|pipeline| pipeline.name() == name) {
-            Some(found) if self.shows(found, caller) => FoundPipeline::Seen(Arc::clone(found)),
+            Some(found) if self.shows(found, caller) => match found.asked_by(caller.identity) {
+                Ok(None) => FoundPipeline::Seen(Arc::clone(found)),
+                Ok(Some(asked)) => FoundPipeline::Seen(Arc::new(asked)),
+                Err(closed) => {
+                    log_not_open(name, closed);
+                    FoundPipeline::Closed
+                }
+            },
             Some(_) => FoundPipeline::Hidden,
             None => FoundPipeline::Absent,
         }

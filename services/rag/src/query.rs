@@ -53,6 +53,8 @@ pub(super) const TOO_LARGE: &str = "request body exceeds maximum size of 1048576
         )),
         (status = 400, description = "The request is invalid", body = ErrorResponse),
         (status = 401, description = "The server wants a bearer token", body = ErrorResponse),
+        (status = 403, description = "The database of the pipeline is not open to the caller",
+            body = ErrorResponse),
         (status = 404, description = "No pipeline of the caller has this name", body = ErrorResponse),
         (status = 405, description = "The method is not POST", body = ErrorResponse),
         (status = 413, description = "The body is longer than 1048576 bytes",
@@ -196,7 +198,7 @@ fn find(
     check_content_type(request.headers())?;
     let name = name(request.uri().path());
     let found = pipelines.find(&name, &Caller::of(request.extensions()));
-    question.find(found).ok_or_else(|| {
+    question.find(found, || {
         let message = format!("pipeline not found: {name}");
         Refused::new(StatusCode::NOT_FOUND, "pipeline_not_found", message)
     })

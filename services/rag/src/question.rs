@@ -14,7 +14,8 @@ use ziggurat_layers::{body_limit::BodyPermit, sanitize::TraceId};
 use ziggurat_postgres::{call_context::CallContext, database::Database};
 
 use crate::{
-    Options, pipeline::Pipeline, pipelines::FoundPipeline, reply::Refused, request::Query,
+    Options, failure::not_open, pipeline::Pipeline, pipelines::FoundPipeline, reply::Refused,
+    request::Query,
 };
 
 /// Methods of questions in the audit trail, the metrics and the traces.
@@ -96,14 +97,19 @@ impl Question {
         trace_id(&self.call)
     }
 
-    /// Returns the pipeline if the caller sees it, and notes if it exists only for others.
-    pub(super) fn find(&self, found: FoundPipeline) -> Option<Arc<Pipeline>> {
+    /// Returns the pipeline if the caller may use it, and notes if it exists only for others.
+    pub(super) fn find<R: From<Refused>>(
+        &self,
+        found: FoundPipeline,
+        absent: impl FnOnce() -> R,
+    ) -> Result<Arc<Pipeline>, R> {
         match found {
-            FoundPipeline::Seen(pipeline) => return Some(pipeline),
+            FoundPipeline::Seen(pipeline) => return Ok(pipeline),
+            FoundPipeline::Closed => return Err(Refused::from(not_open()).into()),
             FoundPipeline::Hidden => self.call.hide(),
             FoundPipeline::Absent => {}
         }
-        None
+        Err(absent())
     }
 
     /// Checks the question, and waits until it may be answered.
@@ -116,7 +122,8 @@ impl Question {
             record.database(database.name());
         }
         admit(&self.call, pipeline, query).await?;
-        Ok(self.call.open().await?)
+        self.call.open().await?;
+        pipeline.check_open().await
     }
 
     /// Ends a question that is refused.

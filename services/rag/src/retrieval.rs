@@ -49,6 +49,7 @@
 //! search that is dropped is cancelled. A table that fails is left out as long as others return
 //! results; the log names the table and the reason.
 
+mod askers;
 mod backend;
 mod columns;
 mod diversity;
@@ -58,6 +59,7 @@ mod expand;
 mod failure;
 mod fusion;
 mod keywords;
+mod known_tables;
 mod operators;
 mod probe_error;
 mod random;
@@ -67,7 +69,7 @@ mod table_search;
 #[cfg(test)]
 mod tests;
 
-use std::{borrow::Cow, collections::HashMap, fmt, iter, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, fmt, sync::Arc};
 
 use futures_util::future;
 use tracing::warn;
@@ -84,6 +86,7 @@ use crate::{
 };
 
 pub use self::{
+    askers::Askers,
     backend::{Backend, UnknownBackend},
     columns::{FilterColumns, ForbiddenColumn},
     failure::{FailureKind, RetrievalFailure},
@@ -204,6 +207,10 @@ pub struct Retriever {
     stages: Stages,
     /// The call that its statements run for.
     call: CallContext,
+    /// The rules for the roles of askers, if the database knows them.
+    askers: Option<Askers>,
+    /// Connections of the asker, if it has some of its own.
+    asker: Option<Pool>,
 }
 
 struct Inner {
@@ -282,11 +289,12 @@ impl Retriever {
         let is_hybrid = options.is_hybrid();
         let tables = tables
             .into_iter()
-            .zip(iter::repeat(pool.clone()))
-            .map(|(table, pool)| TableSearch::new(table, pipeline, pool, is_hybrid));
+            .map(|table| TableSearch::new(table, pipeline, is_hybrid));
         Self {
             stages: Stages::new(pipeline),
             call: CallContext::default(),
+            askers: None,
+            asker: None,
             inner: Arc::new(Inner {
                 pool,
                 options,
@@ -331,7 +339,9 @@ impl Retriever {
     /// Inspects the tables and logs what prevents a search of them or makes it slow. An unreachable
     /// database is also logged.
     pub async fn check(&self) {
-        future::join_all(self.inner.tables.iter().map(TableSearch::check)).await;
+        let (pool, has_askers) = (&self.inner.pool, self.has_askers());
+        let tables = self.inner.tables.iter();
+        future::join_all(tables.map(|table| table.check(pool, has_askers))).await;
     }
 
     /// Returns whether words are searched besides meanings, unless a question disables it.
@@ -346,13 +356,17 @@ impl Retriever {
     /// Returns the reason why not.
     pub async fn probe(&self, dimensions: Option<usize>) -> Result<(), ProbeError> {
         probe_error::ping(&self.inner.pool).await?;
-        probe_error::of_all(&self.inner.tables, dimensions).await
+        let Inner { pool, tables, .. } = &*self.inner;
+        probe_error::of_all(tables, dimensions, pool, self.has_askers()).await
     }
 
     /// Returns false if a table is known not to support vectors of this many dimensions.
     pub(super) fn is_sound(&self, dimensions: Option<usize>) -> bool {
         let mut tables = self.inner.tables.iter();
-        tables.all(|table| table.known_probe_error(dimensions).is_none())
+        tables.all(|table| {
+            let known = table.known_probe_error(dimensions, self.has_askers());
+            known.is_none()
+        })
     }
 
     /// Checks that at least one table allows a request to filter by these columns. The other tables
@@ -394,13 +408,14 @@ impl Retriever {
     ) -> Result<Vec<Passage>, RetrievalFailure> {
         let inner = &*self.inner;
         let is_hybrid = inner.options.is_hybrid() && !question.disable_hybrid;
+        let pool = self.pool();
         let request = Request {
             text: question.text,
             filter: question.filter,
             operators: question.operators,
             rows: inner.options.rows(question.top_n, is_hybrid),
             options: &inner.options,
-            call: &self.call,
+            pool: &pool,
         };
         let vector = async {
             let embedding = embedding.await.map_err(RetrievalFailure::Embedding)?;

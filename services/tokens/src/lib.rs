@@ -49,6 +49,7 @@ mod expiry;
 mod fact;
 pub mod file;
 mod grant;
+mod identities;
 mod identity;
 pub mod issuer;
 mod local;
@@ -68,6 +69,7 @@ pub use self::{
     expiry::{Expiry, InvalidExpiry},
     fact::{CallerFacts, Fact},
     grant::Grant,
+    identities::Identities,
     identity::{Account, Holder, Identity, Selection},
     local::{Local, LocalCaller},
     tokens::{CreatedToken, NewToken, TokenError, TokenFile, TokenRecord, whole_seconds},

@@ -221,7 +221,7 @@ impl Nearest<'_> {
 async fn read(query: String, reach: u32, pool: &Pool) -> Result<Vec<Reached>, QueryError> {
     let read_query = ReadOnlyQuery {
         name: "SELECT",
-        before: Some(settings(reach)),
+        before: Some(settings(reach, pool.database().is_acting())),
         query,
         values: Vec::new(),
     };

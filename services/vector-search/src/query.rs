@@ -144,10 +144,13 @@ impl<'a> Query<'a> {
 /// An index that returns too few rows continues its scan (from pgvector 0.8). A setting unknown to
 /// pgvector is accepted before pgvector is loaded into the session and refused afterwards. So a
 /// setting that an older pgvector lacks is made only if no setting of pgvector is known yet. A
-/// value that an operator has set stays.
+/// value that an operator has set stays. The role of a caller may not be allowed to execute
+/// `set_config`.
 #[must_use]
-pub fn settings(reach: u32) -> String {
-    let current = |name: &str| format!("nullif(pg_catalog.current_setting('{name}', true), '')");
+pub fn settings(reach: u32, is_acting: bool) -> String {
+    if is_acting {
+        return settings_of_role(reach);
+    }
     let look_on = |name: &str, how: &str| {
         let current = current(name);
         format!(
@@ -171,6 +174,30 @@ pub fn settings(reach: u32) -> String {
         .expect("a string takes everything");
     }
     settings
+}
+
+/// Returns the same settings for a role that may not execute `set_config`.
+fn settings_of_role(reach: u32) -> String {
+    let is_off = |name: &str| format!("coalesce({}, 'off') = 'off'", current(name));
+    format!(
+        "DO $$BEGIN
+         IF {scan} IS NOT NULL OR {known} IS NULL THEN
+             IF {scan_is_off} THEN SET LOCAL hnsw.iterative_scan = strict_order; END IF;
+             IF {lists_are_off} THEN SET LOCAL ivfflat.iterative_scan = relaxed_order; END IF;
+         END IF;
+         IF coalesce({known}::int, {DEFAULT_EF_SEARCH}) < {reach} THEN
+             SET LOCAL hnsw.ef_search = {reach};
+         END IF; END$$",
+        scan = current("hnsw.iterative_scan"),
+        known = current("hnsw.ef_search"),
+        scan_is_off = is_off("hnsw.iterative_scan"),
+        lists_are_off = is_off("ivfflat.iterative_scan"),
+    )
+}
+
+/// Returns the SQL of the value of a setting; NULL without one.
+fn current(name: &str) -> String {
+    format!("nullif(pg_catalog.current_setting('{name}', true), '')")
 }
 
 /// Returns a query for the texts of any `rows` rows.

@@ -78,7 +78,7 @@ impl Setup {
 
     /// Returns the plan of a query, run with its settings.
     async fn plan(&mut self, reach: u32, query: &str) -> String {
-        let settings = settings(reach);
+        let settings = settings(reach, false);
         self.fixture.given(&format!("BEGIN; {settings}")).await;
         let explain = AssertSqlSafe(format!("EXPLAIN {query}"));
         let lines: Vec<String> = sqlx::query_scalar(explain)
@@ -270,10 +270,45 @@ async fn settings_of_a_search_end_with_it_and_those_of_an_operator_stay() {
     let mut lease = setup.pool.lease().await.expect("a connection");
     let client = lease.begin();
     client.ask("SET hnsw.ef_search = 300").await.expect("set");
-    let settings = format!("BEGIN; {}", settings(60));
-    client.ask(&settings).await.expect("set");
-    let rows = client.ask(reach).await.expect("a number");
-    assert_eq!(rows[0].text(0).expect("a number"), "300");
+    for is_acting in [false, true] {
+        let settings = format!("BEGIN; {}", settings(60, is_acting));
+        client.ask(&settings).await.expect("set");
+        let rows = client.ask(reach).await.expect("a number");
+        assert_eq!(rows[0].text(0).expect("a number"), "300");
+        client.ask("ROLLBACK").await.expect("the end");
+    }
+}
+
+#[tokio::test]
+async fn a_role_has_the_settings_of_a_search_without_a_right_to_set_config() {
+    let setup = Setup::as_described(&mixed(10), |settings| settings.max_connections = 1).await;
+    let mut lease = setup.pool.lease().await.expect("a connection");
+    let client = lease.begin();
+    client.ask("SELECT '[1]'::vector").await.expect("loaded");
+    let asked = "SELECT current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan'),
+                 current_setting('ivfflat.iterative_scan')";
+    for (before, expected) in [
+        ("SELECT 1", ["60", "strict_order", "relaxed_order"]),
+        (
+            "SET LOCAL hnsw.iterative_scan = relaxed_order",
+            ["60", "relaxed_order", "relaxed_order"],
+        ),
+        (
+            "SET LOCAL hnsw.ef_search = 90",
+            ["90", "strict_order", "relaxed_order"],
+        ),
+    ] {
+        let told = async |client: &mut ziggurat_postgres::driver::Client, is_acting| {
+            let begun = format!("BEGIN; {before}; {}", settings(60, is_acting));
+            client.ask(&begun).await.expect("set");
+            let rows = client.ask(asked).await.expect("settings");
+            let values = [0, 1, 2].map(|at| rows[0].text(at).expect("a text").to_owned());
+            client.ask("ROLLBACK").await.expect("the end");
+            values
+        };
+        assert_eq!(told(client, true).await, expected, "{before}");
+        assert_eq!(told(client, false).await, expected, "{before}");
+    }
 }
 
 #[tokio::test]

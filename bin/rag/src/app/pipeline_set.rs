@@ -13,13 +13,18 @@ use std::{
 use anyhow::Context as _;
 use secrecy::ExposeSecret;
 use tracing::{info, warn};
+use ziggurat_callers::{Callers, KnownCallers, KnownRoles};
 use ziggurat_postgres::{
     database::Database,
     pool::{Pool, Pools},
 };
-use ziggurat_rag_service::{Parts, Pipeline as Served, retrieval::Retriever};
+use ziggurat_rag_service::{
+    Parts, Pipeline as Served,
+    retrieval::{Askers, Retriever},
+};
 use ziggurat_sync::Worker;
 use ziggurat_telemetry::Metrics;
+use ziggurat_tokens::LocalCaller;
 
 use crate::{
     app::first_connection::FirstConnection,
@@ -62,6 +67,17 @@ struct PooledDatabase {
     caller: String,
     database: Arc<Database>,
     pool: Pool,
+    /// The roles of askers, by the rules of all pipelines. Files of roles are read again by a reload.
+    roles: KnownRoles,
+}
+
+// === impl PooledDatabase ===
+
+impl PooledDatabase {
+    /// Returns the name of the pools of askers.
+    fn askers(&self) -> String {
+        format!("{}-askers", self.caller)
+    }
 }
 
 // === impl PipelineBuilder ===
@@ -127,17 +143,33 @@ impl PipelineBuilder {
             set.workers.insert(pipeline.name.clone(), workers);
         }
         for pipeline in &configuration.pipelines {
-            self.add(&mut set, pipeline, before);
+            self.add(&mut set, pipeline, &configuration.identities.local, before);
         }
         Ok(set)
     }
 
-    fn add(&self, set: &mut PipelineSet, pipeline: &Pipeline, before: &Reusable) {
+    fn add(
+        &self,
+        set: &mut PipelineSet,
+        pipeline: &Pipeline,
+        local: &LocalCaller,
+        before: &Reusable,
+    ) {
         let name = &pipeline.name;
         let position = self.position(set, &pipeline.database, &before.databases);
         let pool = set.databases[position].pool.clone();
         let retriever = Retriever::new(pool, name, pipeline.tables.clone(), pipeline.search);
-        let retriever = retriever.with_metrics(self.metrics.clone());
+        let mut retriever = retriever.with_metrics(self.metrics.clone());
+        if let Some(askers) = &pipeline.askers {
+            let askers = Callers {
+                local: local.clone(),
+                ..askers.clone()
+            };
+            let pooled = &set.databases[position];
+            let known = KnownCallers::new(askers).with_known(pooled.roles.clone());
+            let askers = Askers::new(self.pools.clone(), &pooled.askers(), known);
+            retriever = retriever.with_askers(askers);
+        }
         let first = &mut set.first_connections[position];
         first.retrievers.push((name.clone(), retriever.clone()));
         let clients = &set.clients[name];
@@ -216,6 +248,7 @@ impl PipelineBuilder {
             pool: self.pools.pool(&caller, database),
             database: Arc::clone(database),
             caller,
+            roles: KnownRoles::default(),
         }
     }
 
@@ -230,7 +263,11 @@ impl PipelineBuilder {
         if let Some(position) = set.databases.iter().position(is_same) {
             return position;
         }
-        let reusable = before.iter().find(|pooled| is_same(pooled)).cloned();
+        let reusable = before.iter().find(|pooled| is_same(pooled));
+        let reusable = reusable.map(|pooled| PooledDatabase {
+            roles: KnownRoles::default(),
+            ..pooled.clone()
+        });
         let pooled = reusable.unwrap_or_else(|| self.pooled("pipelines", database));
         set.first_connections.push(FirstConnection {
             pool: pooled.pool.clone(),
@@ -285,6 +322,7 @@ impl PipelineSet {
             let mut kept = other.databases.iter().chain(&other.writers);
             if !kept.any(|kept| kept.caller == pooled.caller) {
                 pools.retire(&pooled.caller);
+                pools.retire(&pooled.askers());
             }
         }
     }

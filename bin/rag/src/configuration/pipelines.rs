@@ -3,9 +3,10 @@
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use http::HeaderMap;
+use ziggurat_callers::Callers;
 use ziggurat_llm::{self as llm, ModelSource, Retry, Timeouts, headers};
 use ziggurat_postgres::database::{Database, Host};
-use ziggurat_rag_service::retrieval::{DocumentOrder, SearchOptions, Table};
+use ziggurat_rag_service::retrieval::{Backend, DocumentOrder, SearchOptions, Table};
 use ziggurat_runtime::config::{Section, Value};
 use ziggurat_sync::SyncedTable;
 use ziggurat_tokens::CallerNames;
@@ -33,6 +34,8 @@ pub(crate) struct Pipeline {
     /// The callers for which it exists; `None` for all.
     pub(crate) callers: Option<CallerNames>,
     pub(crate) database: Arc<Database>,
+    /// Rules for the roles of askers, if the database knows them.
+    pub(crate) askers: Option<Callers>,
     pub(crate) tables: Vec<Table>,
     /// Loading of documents, if it is configured.
     pub(crate) ingest: Option<Ingest>,
@@ -100,7 +103,9 @@ impl Pipeline {
         let is_first = names.is_empty();
         let name = name(&file.key("name"), names);
         let database = database::read(&file.section("database"), Purpose::Questions, is_first);
+        let askers = Callers::read_without_users(&file.section("database"));
         let (tables, synced) = tables(&file.key("tables"));
+        check_backends(file, &tables, askers.as_ref());
         let reader = database.as_ref().map(|database| &*database.settings().user);
         let section = file.section("ingest");
         let ingest = Ingest::read(&section, (&tables, &synced), reader);
@@ -135,6 +140,7 @@ impl Pipeline {
             min_score: file.key("min_score").decimal(f64::MIN..=f64::MAX),
             no_answer: file.key("no_answer").text(),
             database: database?,
+            askers,
             tables,
             ingest,
             sync,
@@ -199,6 +205,24 @@ fn tables(value: &Value<'_>) -> (Vec<Table>, Vec<SyncedTable>) {
         tables.push(table);
     }
     (tables, synced)
+}
+
+/// Adds a problem for each table that is searched by an extension, although its database knows the
+/// askers: the scores of an extension count the rows of all of them.
+fn check_backends(file: &Section<'_>, tables: &[Table], askers: Option<&Callers>) {
+    let of_extension = [
+        Backend::PgTextsearch,
+        Backend::PgSearch,
+        Backend::VchordBm25,
+    ];
+    for table in tables {
+        if askers.is_some() && of_extension.contains(&table.keyword) {
+            file.key("tables").problem(format_args!(
+                "keyword_backend {} of {} and database.identity exclude each other",
+                table.keyword, table.name
+            ));
+        }
+    }
 }
 
 /// Adds a problem for each table that several pipelines keep in step: each would write the vectors

@@ -5,6 +5,7 @@ mod cascades;
 mod connect;
 mod example;
 mod files;
+mod identity;
 mod ingest;
 mod messages;
 mod neighbours;

@@ -9,6 +9,7 @@ mod console;
 mod cors;
 mod eval;
 mod guards;
+mod identity;
 mod ingest;
 mod limits;
 mod logs;

@@ -116,7 +116,8 @@ pub(crate) fn nowhere(name: &str, more: &str) -> String {
     described(name, database, &format!("{models}{more}"))
 }
 
-fn described(name: &str, database: &str, more: &str) -> String {
+/// Returns a pipeline entry with this database and these further keys.
+pub(crate) fn described(name: &str, database: &str, more: &str) -> String {
     format!(
         "- name: {name}\n  database: {database}\n  tables: [{{table: documents, text_column: \
          content, vector_column: embedding, id_column: id}}]\n{more}"

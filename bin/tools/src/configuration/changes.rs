@@ -78,7 +78,7 @@ impl Changes {
 
 /// Compares the settings that are applied without a restart. Definitions are compared by their path
 /// only.
-fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 13] {
+fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 14] {
     let trail = |configuration: &Configuration| {
         let trail = configuration.audit.clone();
         // Settings that need a restart are left out.
@@ -99,6 +99,7 @@ fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 1
         ("dba", one.dba == two.dba),
         ("limits.callers", one.callers == two.callers),
         ("identity", one.identities == two.identities),
+        ("identity.explain", one.shows_plans == two.shows_plans),
         ("mcp", one.protocol == two.protocol),
         (
             "custom_definitions_path",
@@ -153,6 +154,7 @@ fn replaced(running: Configuration, configured: Configuration) -> Configuration 
         callers: configured.callers,
         toolsets: configured.toolsets,
         identities: configured.identities,
+        shows_plans: configured.shows_plans,
         protocol: configured.protocol,
         custom_definitions: configured.custom_definitions,
         ..running

@@ -3,7 +3,6 @@
 
 mod check;
 mod entry;
-mod identity;
 mod libpq;
 mod raw;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 mod example;
 mod files;
+mod identity;
 mod messages;
 mod precedence;
 mod reload;

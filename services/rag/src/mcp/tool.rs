@@ -10,7 +10,7 @@ use ziggurat_mcp::{self as mcp, Error, Property, Reported, Schema};
 use crate::{
     Options,
     citations::bounded,
-    failure::Failure,
+    failure::{Failure, NOT_OPEN},
     mcp::Settings,
     pipeline::Pipeline,
     pipelines::{FoundPipeline, Pipelines, Served},
@@ -92,6 +92,10 @@ impl Shared {
         let who = Caller::new(caller.extension());
         match self.pipelines.find(name, &who) {
             FoundPipeline::Seen(pipeline) => Ok(pipeline),
+            FoundPipeline::Closed => {
+                Call::by(caller).set_reason(ErrorReason::Denied);
+                Err(Reported::new(NOT_OPEN))
+            }
             FoundPipeline::Hidden | FoundPipeline::Absent => {
                 Err(Reported::new(format!("Unknown pipeline: {name}")))
             }
@@ -117,9 +121,9 @@ impl Shared {
         let query = request
             .check(self.options.max_query)
             .map_err(|refusal| refused(&refusal))?;
-        question::admit(call, pipeline, &query)
-            .await
-            .map_err(|refusal| refused(&refusal))?;
+        let admitted = question::admit(call, pipeline, &query).await;
+        admitted.map_err(|refusal| refused(&refusal))?;
+        self.check_open(call, pipeline).await?;
         Ok(query)
     }
 
@@ -129,8 +133,16 @@ impl Shared {
         call: &Call,
         pipeline: &Pipeline,
     ) -> Result<(), Error> {
-        let admitted = call.admit(pipeline.database(), "").await;
-        Ok(admitted?)
+        call.admit(pipeline.database(), "").await?;
+        self.check_open(call, pipeline).await
+    }
+
+    async fn check_open(&self, call: &Call, pipeline: &Pipeline) -> Result<(), Error> {
+        let opened = pipeline.check_open().await;
+        opened.map_err(|refusal| {
+            call.set_reason(ErrorReason::Denied);
+            refused(&refusal)
+        })
     }
 
     /// Returns the time limit of a call that begins now.
@@ -142,6 +154,7 @@ impl Shared {
     pub(super) fn failed(&self, failure: Failure, pipeline: &Pipeline, call: &Call) -> Error {
         match failure.verdict() {
             Verdict::Timeout => call.set_reason(ErrorReason::Timeout),
+            Verdict::Denied => call.set_reason(ErrorReason::Denied),
             Verdict::Refused => call.set_reason(ErrorReason::Refused),
             _ => {}
         }

@@ -68,7 +68,7 @@ impl Retriever {
         let Some(table) = found.filter(|table| table.has_ids()) else {
             return Ok(Vec::new());
         };
-        let parts = table.document(id, from, characters, &self.call).await;
+        let parts = table.document(id, from, characters, &self.pool()).await;
         parts.map_err(failed)
     }
 
@@ -87,6 +87,7 @@ impl Retriever {
             (1, _) | (_, None) => (1, behind),
             (_, Some((table, id))) => (table.parse().unwrap_or(1), id),
         };
+        let pool = self.pool();
         let mut found = Vec::new();
         let behind = std::iter::once(id).chain(std::iter::repeat(""));
         let tables = tables.iter().enumerate().skip(first.max(1) - 1);
@@ -96,7 +97,7 @@ impl Retriever {
                 break;
             }
             if table.has_ids() {
-                let read = table.documents(behind, left, &self.call).await;
+                let read = table.documents(behind, left, &pool).await;
                 let read = read.map_err(failed)?.into_iter();
                 found.extend(read.map(|(id, title)| (self.named(at, &id), title)));
             }
@@ -113,6 +114,7 @@ impl Retriever {
         begun: &str,
         rows: u32,
     ) -> Result<Vec<String>, RetrievalFailure> {
+        let pool = self.pool();
         let tables = self.inner.tables.iter().enumerate();
         let read = tables.map(async |(at, table)| {
             let before = self.named(at, "");
@@ -125,7 +127,7 @@ impl Retriever {
             if !table.has_ids() {
                 return Ok(Vec::new());
             }
-            let ids = table.ids_from(begun, rows, &self.call).await?;
+            let ids = table.ids_from(begun, rows, &pool).await?;
             Ok(ids.into_iter().map(|id| before.clone() + &id).collect())
         });
         let found = future::try_join_all(read).await.map_err(failed)?;

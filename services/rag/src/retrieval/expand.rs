@@ -54,6 +54,7 @@ impl Retriever {
             return passages;
         }
         let _stage = self.stages.begin_detail("expand");
+        let pool = self.pool();
         let request = Request {
             text: question.text,
             filter: question.filter,
@@ -61,7 +62,7 @@ impl Retriever {
             operators: None,
             rows: 0,
             options: &inner.options,
-            call: &self.call,
+            pool: &pool,
         };
         let adjacent = inner.tables.iter().enumerate().map(async |(at, table)| {
             let ids = passages.iter().filter(|passage| passage.table == at);

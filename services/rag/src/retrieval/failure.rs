@@ -71,6 +71,15 @@ impl RetrievalFailure {
         matches!(self, Self::Database(_, QueryError::Failed { report, .. })
             if MISSING.contains(&&*report.sqlstate))
     }
+
+    /// Returns whether the database is not open to the asker.
+    #[must_use]
+    pub fn is_not_open(&self) -> bool {
+        let Self::Database(_, QueryError::Lease(error)) = self else {
+            return false;
+        };
+        matches!(error, LeaseError::NotOpen { .. })
+    }
 }
 
 // === impl FailureKind ===

@@ -15,7 +15,7 @@ mod terms;
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
-    sync::{Mutex, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use ziggurat_postgres::{error::QueryError, pool::Pool};
@@ -62,17 +62,32 @@ pub(super) struct KeywordSearch<'a> {
 #[derive(Debug, Default)]
 pub(super) struct TextStatistics {
     average_length: OnceLock<f64>,
-    /// The lexemes of words.
-    lexemes: Mutex<WordCache<Vec<String>>>,
+    lexemes: Lexemes,
     /// The number of rows that contain a lexeme.
     frequencies: Mutex<WordCache<f64>>,
 }
+
+/// The lexemes of words in a text search configuration. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lexemes(Arc<Mutex<WordCache<Vec<String>>>>);
 
 /// The rows that were found, and whether the limit left out rows that were not read.
 #[derive(Debug, Default)]
 pub(super) struct KeywordHits {
     pub(super) found: Vec<Hit>,
     pub(super) is_cut: bool,
+}
+
+// === impl TextStatistics ===
+
+impl TextStatistics {
+    /// Takes lexemes of words that are known already.
+    pub(super) fn new(lexemes: Lexemes) -> Self {
+        Self {
+            lexemes,
+            ..Self::default()
+        }
+    }
 }
 
 // === impl KeywordSearch ===
@@ -90,7 +105,7 @@ impl KeywordSearch<'_> {
         if words.is_empty() || request.rows == 0 {
             return Ok(KeywordHits::default());
         }
-        let configuration = match method {
+        match method {
             KeywordMethod::Off => return Ok(KeywordHits::default()),
             KeywordMethod::Ranking(ranking) => {
                 let search = self.search(request, request.rows);
@@ -98,9 +113,9 @@ impl KeywordSearch<'_> {
                 let is_cut = false;
                 return Ok(KeywordHits { found, is_cut });
             }
-            KeywordMethod::ReadAll | KeywordMethod::ReadSome => self.place.configuration(),
-            KeywordMethod::Lexicon(lexicon) => lexicon.configuration(),
-        };
+            _ => {}
+        }
+        let configuration = method.configuration(self.place);
         let terms = self.terms(configuration, &words.words(), request).await?;
         if terms.question.is_empty() {
             return Ok(KeywordHits::default());
@@ -330,12 +345,12 @@ impl KeywordSearch<'_> {
         configuration: &TextConfiguration,
         words: &[&str],
     ) -> Result<HashMap<String, Vec<String>>, QueryError> {
-        let (mut known, mut unknown) = lock(&self.statistics.lexemes).split(words);
+        let (mut known, mut unknown) = lock(&self.statistics.lexemes.0).split(words);
         unknown.truncate(MAX_LOOKED_UP);
         if !unknown.is_empty() {
             let lexemes = configuration.lexemes(&unknown, self.pool).await?;
             let loaded: Vec<_> = unknown.into_iter().zip(lexemes).collect();
-            lock(&self.statistics.lexemes).add(loaded.clone());
+            lock(&self.statistics.lexemes.0).add(loaded.clone());
             known.extend(loaded);
         }
         Ok(known)
@@ -351,7 +366,7 @@ impl KeywordSearch<'_> {
         let (mut known, unknown) = lock(&self.statistics.frequencies).split(&lexemes);
         if !unknown.is_empty() {
             let most = candidates::MAX_CANDIDATES + 1;
-            let counts = lexicon.frequencies(&unknown, most, self.place, self.pool);
+            let counts = lexicon.frequencies(&unknown, most, self.place, self.shape, self.pool);
             let counts = counts.await?;
             let loaded: Vec<_> = unknown.into_iter().zip(counts).collect();
             lock(&self.statistics.frequencies).add(loaded.clone());

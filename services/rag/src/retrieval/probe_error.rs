@@ -53,10 +53,15 @@ pub(super) async fn ping(pool: &Pool) -> Result<(), ProbeError> {
 }
 
 /// Checks that at least one of the tables supports vector search.
-pub(super) async fn of_all(tables: &[TableSearch], made: Option<usize>) -> Result<(), ProbeError> {
+pub(super) async fn of_all(
+    tables: &[TableSearch],
+    made: Option<usize>,
+    pool: &Pool,
+    has_askers: bool,
+) -> Result<(), ProbeError> {
     let mut first = None;
     for table in tables {
-        match table.check_probe(made).await {
+        match table.check_probe(made, pool, has_askers).await {
             Ok(None) => return Ok(()),
             Ok(Some(probe_error)) => first = first.or(Some(probe_error)),
             Err(error) => return Err(ProbeError::Unreachable(error)),

@@ -16,8 +16,9 @@ impl Retriever {
         min_chars: u32,
     ) -> Result<Vec<Hit>, QueryError> {
         let rows = u32::try_from(count).unwrap_or(u32::MAX);
+        let pool = self.pool();
         let tables = self.inner.tables.iter();
-        let found = tables.map(|table| table.random_rows(rows, min_chars));
+        let found = tables.map(|table| table.random_rows(rows, min_chars, &pool));
         let found = future::try_join_all(found).await?;
         let mut found: Vec<_> = found.into_iter().map(Vec::into_iter).collect();
         let mut passages = Vec::new();
@@ -37,8 +38,9 @@ impl Retriever {
         ids: &[String],
         by_document: bool,
     ) -> Result<bool, QueryError> {
+        let pool = self.pool();
         let tables = self.inner.tables.iter();
-        let found = tables.map(|table| table.has_any(ids, by_document));
+        let found = tables.map(|table| table.has_any(ids, by_document, &pool));
         let found = future::try_join_all(found).await?;
         Ok(found.contains(&true))
     }

@@ -25,8 +25,9 @@ impl Retriever {
         let words = terms.filter(|word| seen.insert(word.clone().into_owned()));
         let words: Vec<_> = words.take(MAX_WORDS).collect();
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+        let pool = self.pool();
         let tables = self.inner.tables.iter();
-        let shares = tables.map(|table| table.word_shares(&words, &self.call));
+        let shares = tables.map(|table| table.word_shares(&words, &pool));
         let shares = future::join_all(shares).await;
         let shares: Vec<_> = shares
             .into_iter()

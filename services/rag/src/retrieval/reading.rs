@@ -1,6 +1,6 @@
 //! Reads rows and documents of a table without a question.
 
-use ziggurat_postgres::{call_context::CallContext, error::QueryError};
+use ziggurat_postgres::{error::QueryError, pool::Pool};
 use ziggurat_vector_search::retrieval_queries::{DocumentPart, Hit};
 
 use crate::retrieval::table_search::TableSearch;
@@ -16,11 +16,11 @@ impl TableSearch {
         &self,
         rows: u32,
         min_chars: u32,
+        pool: &Pool,
     ) -> Result<Vec<Hit>, QueryError> {
-        let pool = self.pool();
-        let known = self.known(&pool).await?;
+        let known = self.known(pool).await?;
         let search = self.whole(&known, rows);
-        search.random(min_chars, &pool).await
+        search.random(min_chars, pool).await
     }
 
     /// Returns whether there is a row with one of these ids, or of one of these documents.
@@ -28,11 +28,11 @@ impl TableSearch {
         &self,
         ids: &[String],
         by_document: bool,
+        pool: &Pool,
     ) -> Result<bool, QueryError> {
-        let pool = self.pool();
-        let known = self.known(&pool).await?;
+        let known = self.known(pool).await?;
         let search = self.whole(&known, 1);
-        search.has_any(ids, by_document, &pool).await
+        search.has_any(ids, by_document, pool).await
     }
 
     /// Returns whether its rows have ids.
@@ -46,12 +46,11 @@ impl TableSearch {
         id: &str,
         from: usize,
         characters: usize,
-        call: &CallContext,
+        pool: &Pool,
     ) -> Result<Vec<DocumentPart>, QueryError> {
-        let pool = self.pool().with_call(call.clone());
-        let known = self.known(&pool).await?;
+        let known = self.known(pool).await?;
         let search = self.whole(&known, MAX_PARTS);
-        search.document(id, from, characters, &pool).await
+        search.document(id, from, characters, pool).await
     }
 
     /// Reads the ids and titles of documents behind an id.
@@ -59,11 +58,10 @@ impl TableSearch {
         &self,
         behind: &str,
         rows: u32,
-        call: &CallContext,
+        pool: &Pool,
     ) -> Result<Vec<(String, Option<String>)>, QueryError> {
-        let pool = self.pool().with_call(call.clone());
-        let known = self.known(&pool).await?;
-        self.whole(&known, rows).documents(behind, &pool).await
+        let known = self.known(pool).await?;
+        self.whole(&known, rows).documents(behind, pool).await
     }
 
     /// Reads ids that begin with a text.
@@ -71,10 +69,9 @@ impl TableSearch {
         &self,
         begun: &str,
         rows: u32,
-        call: &CallContext,
+        pool: &Pool,
     ) -> Result<Vec<String>, QueryError> {
-        let pool = self.pool().with_call(call.clone());
-        let known = self.known(&pool).await?;
-        self.whole(&known, rows).ids_from(begun, &pool).await
+        let known = self.known(pool).await?;
+        self.whole(&known, rows).ids_from(begun, pool).await
     }
 }

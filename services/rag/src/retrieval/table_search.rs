@@ -9,10 +9,9 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwapOption;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
 use tracing::{error, info, warn};
-use ziggurat_postgres::{call_context::CallContext, error::QueryError, pool::Pool};
+use ziggurat_postgres::{error::QueryError, pool::Pool};
 use ziggurat_runtime::lock;
 use ziggurat_vector_search::retrieval_queries::{
     Adjacent, Column, Finding, Hit, Restriction, Search, SearchTable, Shape, TextConfiguration,
@@ -25,13 +24,11 @@ use crate::{
         columns::AllowedColumns,
         failure::SearchFailure,
         fusion::Hits,
-        keywords::{KeywordMethod, KeywordSearch, TextStatistics},
+        keywords::{KeywordHits, KeywordMethod, KeywordSearch, TextStatistics},
+        known_tables::{Known, KnownTable, KnownTables, MAX_AGE},
         probe_error::ProbeError,
     },
 };
-
-/// Maximum age of a cached table description.
-const MAX_AGE: Duration = Duration::from_mins(5);
 
 /// Maximum age of a table description that may be wrong.
 const MAX_DOUBTFUL_AGE: Duration = Duration::from_secs(10);
@@ -44,7 +41,6 @@ pub(super) struct TableSearch {
     /// Name of the table, as configured.
     name: String,
     pipeline: String,
-    pool: Pool,
     place: SearchTable,
     /// The weights of the columns that are searched by words besides the texts.
     weights: Vec<u32>,
@@ -53,22 +49,11 @@ pub(super) struct TableSearch {
     backend: Backend,
     /// The method of keyword search that was last logged, and whether an index was missing.
     logged: Mutex<Option<(&'static str, bool)>>,
-    known: ArcSwapOption<KnownTable>,
-    /// Permit to load the description again: one task at a time does so.
-    loading: Semaphore,
+    known: KnownTables,
     /// Set once the mismatch between the dimensions of vectors and column is logged.
     has_warned_of_size: AtomicBool,
     /// Set once the log says that more rows match than are read.
     has_warned_of_limit: AtomicBool,
-}
-
-/// The description of a table at a point in time.
-#[derive(Debug)]
-pub(super) struct KnownTable {
-    shape: Shape,
-    method: KeywordMethod,
-    statistics: TextStatistics,
-    since: Instant,
 }
 
 /// A search request.
@@ -80,8 +65,8 @@ pub(super) struct Request<'a> {
     /// Maximum number of rows that a search returns.
     pub(super) rows: u32,
     pub(super) options: &'a SearchOptions,
-    /// The call that statements run for.
-    pub(super) call: &'a CallContext,
+    /// Connections of the asker, for the call.
+    pub(super) pool: &'a Pool,
 }
 
 // === impl Request ===
@@ -111,7 +96,7 @@ fn is_title_added(table: &Table) -> bool {
 // === impl TableSearch ===
 
 impl TableSearch {
-    pub(super) fn new(table: Table, pipeline: &str, pool: Pool, is_hybrid: bool) -> Self {
+    pub(super) fn new(table: Table, pipeline: &str, is_hybrid: bool) -> Self {
         let allowed = AllowedColumns::of(&table);
         let mut place = SearchTable::new(&table.name, &table.text, &table.vector);
         if let Some(id) = &table.id {
@@ -150,7 +135,6 @@ impl TableSearch {
         Self {
             name: table.name,
             pipeline: pipeline.to_owned(),
-            pool,
             place,
             weights,
             allowed,
@@ -160,16 +144,16 @@ impl TableSearch {
                 Backend::Off
             },
             logged: Mutex::default(),
-            known: ArcSwapOption::empty(),
-            loading: Semaphore::new(1),
+            known: KnownTables::default(),
             has_warned_of_size: AtomicBool::new(false),
             has_warned_of_limit: AtomicBool::new(false),
         }
     }
 
-    /// Logs what prevents a search of the table or makes it slow.
-    pub(super) async fn check(&self) {
-        let known = match self.load(&self.pool).await {
+    /// Logs what prevents a search of the table or makes it slow. With `has_askers`, its own user
+    /// need not be able to read it.
+    pub(super) async fn check(&self, pool: &Pool, has_askers: bool) {
+        let known = match self.load(self.known.own(), pool).await {
             Ok(known) => known,
             Err(error) => {
                 error!(
@@ -181,7 +165,7 @@ impl TableSearch {
                 return;
             }
         };
-        for finding in known.shape.findings(&self.place) {
+        for finding in self.findings(&known, has_askers) {
             let (pipeline, table) = (&*self.pipeline, &*self.name);
             if finding.is_fatal() {
                 error!(pipeline, table, %finding, "the table cannot be searched");
@@ -196,25 +180,44 @@ impl TableSearch {
     pub(super) async fn check_probe(
         &self,
         made: Option<usize>,
+        pool: &Pool,
+        has_askers: bool,
     ) -> Result<Option<ProbeError>, QueryError> {
-        let known = self.known(&self.pool).await?;
-        let Some(probe_error) = self.probe_error(&known, made) else {
+        let known = self.known(pool).await?;
+        let Some(probe_error) = self.probe_error(&known, made, has_askers) else {
             return Ok(None);
         };
         if known.since.elapsed() < MIN_RELOAD_AGE {
             return Ok(Some(probe_error));
         }
-        Ok(self.probe_error(&*self.load(&self.pool).await?, made))
+        let known = self.load(self.known.own(), pool).await?;
+        Ok(self.probe_error(&known, made, has_askers))
     }
 
     /// Returns a known reason why vectors of this many dimensions cannot be searched.
-    pub(super) fn known_probe_error(&self, made: Option<usize>) -> Option<ProbeError> {
-        self.probe_error(self.known.load().as_deref()?, made)
+    pub(super) fn known_probe_error(
+        &self,
+        made: Option<usize>,
+        has_askers: bool,
+    ) -> Option<ProbeError> {
+        let known = self.known.own().table.load();
+        self.probe_error(known.as_deref()?, made, has_askers)
     }
 
-    fn probe_error(&self, known: &KnownTable, made: Option<usize>) -> Option<ProbeError> {
+    fn findings(&self, known: &KnownTable, has_askers: bool) -> Vec<Finding> {
+        let mut findings = known.shape.findings(&self.place);
+        findings.retain(|it| !has_askers || !matches!(it, Finding::Unreadable { .. }));
+        findings
+    }
+
+    fn probe_error(
+        &self,
+        known: &KnownTable,
+        made: Option<usize>,
+        has_askers: bool,
+    ) -> Option<ProbeError> {
         let table = self.name.clone();
-        let mut findings = known.shape.findings(&self.place).into_iter();
+        let mut findings = self.findings(known, has_askers).into_iter();
         if let Some(finding) = findings.find(Finding::is_fatal) {
             return Some(ProbeError::Table { table, finding });
         }
@@ -228,10 +231,6 @@ impl TableSearch {
             held,
             made,
         })
-    }
-
-    pub(super) fn pool(&self) -> Pool {
-        self.pool.clone()
     }
 
     pub(super) fn place(&self) -> &SearchTable {
@@ -264,8 +263,7 @@ impl TableSearch {
             return Err(SearchFailure::Unfit);
         }
         let result = async {
-            let pool = self.pool.clone().with_call(request.call.clone());
-            let known = self.known_for(request, &pool).await?;
+            let known = self.known_for(request).await?;
             self.compare_sizes(&known, asked.len());
             let search = self.search(&known, request);
             let SearchOptions {
@@ -274,7 +272,7 @@ impl TableSearch {
                 ..
             } = *request.options;
             search
-                .closest(asked, min_similarity, ef_search, &pool)
+                .closest(asked, min_similarity, ef_search, request.pool)
                 .await
         };
         let result = result.await;
@@ -300,10 +298,9 @@ impl TableSearch {
             return;
         }
         let result = async {
-            let pool = self.pool.clone().with_call(request.call.clone());
-            let known = self.known(&pool).await?;
+            let known = self.known(request.pool).await?;
             let search = self.search(&known, request);
-            search.similarities(&ids, asked, &pool).await
+            search.similarities(&ids, asked, request.pool).await
         };
         match result.await {
             Ok(similarities) => hits.similarities = similarities.into_iter().collect(),
@@ -323,16 +320,12 @@ impl TableSearch {
             return Vec::new();
         }
         let result = async {
-            let pool = self.pool.clone().with_call(request.call.clone());
-            let known = self.known_for(request, &pool).await?;
-            let words = KeywordSearch {
-                place: &self.place,
-                weights: &self.weights,
-                shape: &known.shape,
-                statistics: &known.statistics,
-                pool: &pool,
-            };
-            words.find(&known.method, request).await
+            let known = self.known_for(request).await?;
+            let words = self.words(&known, request.pool);
+            let found = words.find(&known.method, request).await?;
+            // Row security keeps PostgreSQL from an index for words.
+            let is_cut = found.is_cut && !known.shape.hides_rows();
+            Ok(KeywordHits { is_cut, ..found })
         };
         match result.await {
             Ok(keyword_search) => {
@@ -382,28 +375,30 @@ impl TableSearch {
         if !self.place.has_order() {
             return Ok(Vec::new());
         }
-        let pool = self.pool.clone().with_call(request.call.clone());
-        let known = self.known(&pool).await?;
+        let known = self.known(request.pool).await?;
         let search = self.search(&known, request);
-        search.adjacent(ids, distance, &pool).await
+        search.adjacent(ids, distance, request.pool).await
     }
 
     /// Returns the share of the rows that contain each word; `None` if that is not known.
     pub(super) async fn word_shares(
         &self,
         words: &[&str],
-        call: &CallContext,
+        pool: &Pool,
     ) -> Result<Vec<Option<f64>>, QueryError> {
-        let pool = self.pool.clone().with_call(call.clone());
-        let known = self.known(&pool).await?;
-        let search = KeywordSearch {
+        let known = self.known(pool).await?;
+        let search = self.words(&known, pool);
+        search.shares(&known.method, words).await
+    }
+
+    fn words<'a>(&'a self, known: &'a KnownTable, pool: &'a Pool) -> KeywordSearch<'a> {
+        KeywordSearch {
             place: &self.place,
             weights: &self.weights,
             shape: &known.shape,
             statistics: &known.statistics,
-            pool: &pool,
-        };
-        search.shares(&known.method, words).await
+            pool,
+        }
     }
 
     fn search<'a>(&'a self, known: &'a KnownTable, request: &Request<'a>) -> Search<'a> {
@@ -417,7 +412,8 @@ impl TableSearch {
     }
 
     fn missed(&self, error: QueryError, request: &Request<'_>) -> SearchFailure {
-        let known = self.known.load_full();
+        let slot = self.known.of(request.pool);
+        let known = slot.table.load_full();
         let is_sound = |known: &Arc<KnownTable>| known.shape.is_sound(&self.place);
         // If the table differs from its configuration, the filter is not the cause of the error.
         let is_sound = known.as_ref().is_some_and(is_sound);
@@ -425,24 +421,21 @@ impl TableSearch {
         let is_old = known.is_some_and(|known| known.since.elapsed() > MAX_DOUBTFUL_AGE);
         if is_old && matches!(missed, SearchFailure::Failed(QueryError::Failed { .. })) {
             // The table may have changed.
-            self.known.store(None);
+            slot.table.store(None);
         }
         missed
     }
 
     /// Returns the description, loaded again if the filter names unknown columns, which may be new.
-    async fn known_for(
-        &self,
-        request: &Request<'_>,
-        pool: &Pool,
-    ) -> Result<Arc<KnownTable>, QueryError> {
-        let known = self.known(pool).await?;
+    async fn known_for(&self, request: &Request<'_>) -> Result<Arc<KnownTable>, QueryError> {
+        let known = self.known(request.pool).await?;
         let is_new = |filter: &CheckedFilter| {
             let mut names = filter.columns();
             names.any(|name| known.shape.column(name).is_none())
         };
         if known.since.elapsed() > MAX_DOUBTFUL_AGE && request.filter.is_some_and(is_new) {
-            return self.load(pool).await;
+            let slot = self.known.of(request.pool);
+            return self.load(&slot, request.pool).await;
         }
         Ok(known)
     }
@@ -450,31 +443,35 @@ impl TableSearch {
     pub(super) async fn known(&self, pool: &Pool) -> Result<Arc<KnownTable>, QueryError> {
         // The first load is not shared: while the database is down, each waiting task would wait
         // for the failures of the others.
-        let Some(known) = self.known.load_full() else {
-            return self.load(pool).await;
+        let slot = self.known.of(pool);
+        let Some(known) = slot.table.load_full() else {
+            return self.load(&slot, pool).await;
         };
         if known.since.elapsed() < MAX_AGE {
             return Ok(known);
         }
         // The other tasks use the previous description meanwhile.
-        let Ok(_turn) = self.loading.try_acquire() else {
+        let Ok(_turn) = slot.loading.try_acquire() else {
             return Ok(known);
         };
-        Ok(self.load(pool).await.unwrap_or(known))
+        Ok(self.load(&slot, pool).await.unwrap_or(known))
     }
 
-    async fn load(&self, pool: &Pool) -> Result<Arc<KnownTable>, QueryError> {
+    async fn load(&self, slot: &Known, pool: &Pool) -> Result<Arc<KnownTable>, QueryError> {
         let since = Instant::now();
         let shape = Shape::load(&self.place, pool).await?;
         let (method, advice) = KeywordMethod::choose(self.backend, &shape, &self.place);
-        self.log_method(&method, advice);
+        if !pool.database().is_acting() {
+            self.log_method(&method, advice);
+        }
+        let lexemes = self.known.lexemes(method.configuration(&self.place));
         let known = Arc::new(KnownTable {
             shape,
             method,
-            statistics: TextStatistics::default(),
+            statistics: TextStatistics::new(lexemes),
             since,
         });
-        self.known.store(Some(Arc::clone(&known)));
+        slot.table.store(Some(Arc::clone(&known)));
         Ok(known)
     }
 

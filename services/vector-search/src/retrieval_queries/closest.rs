@@ -125,8 +125,11 @@ impl Search<'_> {
     /// run them takes PostgreSQL a part of the time of the whole search.
     fn settings(&self, ef_search: Option<u32>) -> Option<String> {
         let reach = self.rows.max(ef_search.unwrap_or_default());
-        let is_default = !self.is_filtered() && reach <= EF_SEARCH.0;
-        (!is_default).then(|| settings(reach.clamp(EF_SEARCH.0, EF_SEARCH.1)))
+        // Rows of others fall out behind the index, as under a filter.
+        let is_filtered = self.is_filtered() || self.shape.hides_rows();
+        let is_default = !is_filtered && reach <= EF_SEARCH.0;
+        let reach = reach.clamp(EF_SEARCH.0, EF_SEARCH.1);
+        (!is_default).then(|| settings(reach, self.shape.is_acting))
     }
 }
 

@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 use crate::{
     number, quoted,
     retrieval_queries::{
-        Hit, QueryBuilder, Search, SearchTable, Shape, TextConfiguration, read_row, shape::Index,
+        Hit, QueryBuilder, Search, SearchTable, Shape, TextConfiguration, read_row,
+        shape::{Index, MAX_COUNTED},
     },
     text,
 };
@@ -25,6 +26,10 @@ pub(super) use ziggurat_postgres::{
 /// longer than a query by index.
 const BY_INDEX: &str = "SELECT pg_catalog.set_config('enable_seqscan', 'off', true),
     pg_catalog.set_config('jit', 'off', true)";
+
+/// The same for a role that may not execute `set_config`.
+const BY_INDEX_OF_ROLE: &str =
+    "DO $$BEGIN SET LOCAL enable_seqscan = off; SET LOCAL jit = off; END$$";
 
 /// A lexeme that occurs in few rows or none.
 const RARE_LEXEME: &str = "ziggurat-0-unheard-of";
@@ -110,6 +115,16 @@ impl Shape {
         }
     }
 
+    /// Returns the settings of a query that an index has to serve.
+    fn by_index(&self) -> String {
+        let settings = if self.is_acting {
+            BY_INDEX_OF_ROLE
+        } else {
+            BY_INDEX
+        };
+        settings.to_owned()
+    }
+
     /// Returns the configuration from the arguments of `tsvector_update_trigger`: the column, the
     /// configuration, the texts.
     fn configuration_of_trigger(&self, column: &str) -> TextConfiguration {
@@ -175,7 +190,7 @@ impl Lexicon {
 
     /// Returns the number of rows that have each lexeme. Lexemes in many rows are in the statistics
     /// of the last ANALYZE; for them it is the estimate of PostgreSQL. The others are counted, up
-    /// to `most`.
+    /// to `most`. If rows of others are hidden, all are counted, since the estimates know those rows.
     ///
     /// The planner is asked for the statistics, since the view with the statistics of an index
     /// shows them only to the owner of the table.
@@ -187,10 +202,17 @@ impl Lexicon {
         lexemes: &[String],
         most: u32,
         place: &SearchTable,
+        shape: &Shape,
         pool: &Pool,
     ) -> Result<Vec<f64>, QueryError> {
         if lexemes.is_empty() {
             return Ok(Vec::new());
+        }
+        if shape.hides_rows() {
+            let lexemes: Vec<_> = lexemes.iter().map(String::as_str).collect();
+            return self
+                .count(&lexemes, MAX_COUNTED, (place, shape), pool)
+                .await;
         }
         let mut expected = self.expected(lexemes, place, pool).await?;
         // The estimate for a lexeme that is not in the statistics.
@@ -198,7 +220,7 @@ impl Lexicon {
         let pairs = lexemes.iter().zip(&expected);
         let unknowns = pairs.filter(|(_, expected)| **expected <= unknown);
         let uncounted: Vec<_> = unknowns.map(|(lexeme, _)| &**lexeme).collect();
-        let counts = self.count(&uncounted, most, place, pool).await?;
+        let counts = self.count(&uncounted, most, (place, shape), pool).await?;
         let mut counts = counts.into_iter();
         for frequency in expected.iter_mut().filter(|expected| **expected <= unknown) {
             let count = counts.next().unwrap_or_default();
@@ -224,10 +246,7 @@ impl Lexicon {
         let read_query = ReadOnlyQuery {
             name: "EXPLAIN",
             // In a parallel plan the estimate is for one process.
-            before: Some(
-                "SELECT pg_catalog.set_config('max_parallel_workers_per_gather', '0', true)"
-                    .to_owned(),
-            ),
+            before: Some("SET LOCAL max_parallel_workers_per_gather = 0".to_owned()),
             query: format!("EXPLAIN (FORMAT JSON) SELECT {queries}"),
             values,
         };
@@ -244,7 +263,7 @@ impl Lexicon {
         &self,
         lexemes: &[&str],
         most: u32,
-        place: &SearchTable,
+        (place, shape): (&SearchTable, &Shape),
         pool: &Pool,
     ) -> Result<Vec<f64>, QueryError> {
         if lexemes.is_empty() {
@@ -258,7 +277,7 @@ impl Lexicon {
         });
         let read_query = ReadOnlyQuery {
             name: "SELECT",
-            before: Some(BY_INDEX.to_owned()),
+            before: Some(shape.by_index()),
             query: format!("SELECT {queries}"),
             values,
         };
@@ -354,7 +373,7 @@ impl Search<'_> {
         let query = builder.text(&lexeme_query.query());
         ReadOnlyQuery {
             name: "SELECT",
-            before: Some(BY_INDEX.to_owned()),
+            before: Some(self.shape.by_index()),
             query: format!(
                 "SELECT {} FROM {} WHERE {} @@ {query}::tsquery AND {allowed} LIMIT {}",
                 builder.result_columns(),

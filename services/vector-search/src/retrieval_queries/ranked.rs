@@ -89,9 +89,13 @@ impl Ranking {
 // === impl Shape ===
 
 impl Shape {
-    /// Returns the index of an extension over the texts, if there is one that can be queried.
+    /// Returns the index of an extension over the texts, if there is one that can be queried. Its
+    /// scores would tell a caller of rows that it may not see.
     #[must_use]
     pub fn ranking(&self, extension: Extension, place: &SearchTable) -> Option<Ranking> {
+        if self.hides_rows() {
+            return None;
+        }
         self.indexes().iter().find_map(|index| {
             let is_of = |name: &Option<String>| name.as_deref() == Some(extension.name());
             let key = index.keys.iter().find(|key| is_of(&key.extension))?;

@@ -107,9 +107,11 @@ impl Search<'_> {
             let numbers = texts.map(|(at, text)| measure(at, text.as_deref().unwrap_or_default()));
             Ok(numbers.fold(0, u32::saturating_add))
         };
+        // Else a scan may begin in the middle, and the rows of others would choose the sample.
+        let in_order = || "SET LOCAL synchronize_seqscans = off".to_owned();
         let read_query = ReadOnlyQuery {
             name: "SELECT",
-            before: None,
+            before: self.shape.hides_rows().then(in_order),
             query: self.sample_query(),
             values: Vec::new(),
         };
@@ -118,9 +120,10 @@ impl Search<'_> {
 
     fn sample_query(&self) -> String {
         let column = quoted(&self.place.text);
-        // A table is sampled by pages; a view has none.
+        // A table is sampled by pages; a view has none, and pages also have the rows of others.
         let percent = 100.0 * 4.0 * f64::from(SAMPLE) / self.shape.rows().max(1.0);
-        let pages = if self.shape.is_stored() && percent < 100.0 {
+        let is_by_pages = self.shape.is_stored() && !self.shape.hides_rows();
+        let pages = if is_by_pages && percent < 100.0 {
             format!(" TABLESAMPLE SYSTEM ({percent:e}) REPEATABLE (1)")
         } else {
             String::new()

@@ -5,24 +5,32 @@ mod query;
 
 use serde::Deserialize;
 
-use crate::{retrieval_queries::SearchTable, text, vector};
+use crate::{number, retrieval_queries::SearchTable, text, vector};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::ReadOnlyQuery};
 
 pub use self::finding::Finding;
 pub(super) use self::query::literal;
 
+/// Limit on the rows that are counted for a role that does not see all.
+pub(super) const MAX_COUNTED: u32 = 100_000;
+
 /// Definition of a table: its columns, its indexes, and its estimated number of rows.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
     pub(super) relation: Option<Relation>,
-    /// Number of rows that the planner expects.
+    /// Number of rows that the planner expects; if others have rows, the counted ones.
     pub(super) rows: f64,
+    /// True if it was read for a caller with a role or settings of its own.
+    pub(super) is_acting: bool,
 }
 
 /// Definition of a table, as the query returns it.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Relation {
     pub(super) kind: String,
+    /// True if the role may not see all rows.
+    #[serde(default)]
+    pub(super) hides_rows: bool,
     pub(super) columns: Vec<Column>,
     pub(super) indexes: Vec<Index>,
     /// The arguments of its triggers.
@@ -78,7 +86,7 @@ impl Shape {
         let document = |row: &_| Ok(text(row, 0)?.unwrap_or_default());
         let read_query = ReadOnlyQuery {
             name: "SELECT",
-            before: Some("SELECT pg_catalog.set_config('jit', 'off', true)".to_owned()),
+            before: Some("SET LOCAL jit = off".to_owned()),
             query: query::relation(place.table()),
             values: Vec::new(),
         };
@@ -86,11 +94,18 @@ impl Shape {
         let Some(found) = found.first() else {
             return Ok(Self::default());
         };
-        let relation = serde_json::from_str(found).map_err(QueryError::value)?;
-        Ok(Self {
+        let relation: Relation = serde_json::from_str(found).map_err(QueryError::value)?;
+        let mut shape = Self {
             relation: Some(relation),
-            rows: estimate(place, pool).await?,
-        })
+            rows: 0.0,
+            is_acting: pool.database().is_acting(),
+        };
+        shape.rows = if shape.hides_rows() {
+            count(place, pool).await?
+        } else {
+            estimate(place, pool).await?
+        };
+        Ok(shape)
     }
 
     /// Returns the column of this name.
@@ -100,10 +115,18 @@ impl Shape {
         columns.iter().find(|column| column.name == name)
     }
 
-    /// Returns the estimated number of rows.
+    /// Returns the estimated number of rows; of the ones that are seen, if others are hidden.
     #[must_use]
     pub fn rows(&self) -> f64 {
         self.rows
+    }
+
+    /// Returns whether it was read for a caller that may not see all rows. What PostgreSQL estimates
+    /// counts the hidden ones, too.
+    #[must_use]
+    pub fn hides_rows(&self) -> bool {
+        let relation = self.relation.as_ref();
+        self.is_acting && relation.is_some_and(|relation| relation.hides_rows)
     }
 
     /// Returns the expression of an index over the vectors in half precision, and its type, if there
@@ -185,6 +208,26 @@ async fn estimate(place: &SearchTable, pool: &Pool) -> Result<f64, QueryError> {
             .unwrap_or_default()),
         // A role that may read only some columns may not run this query.
         Err(QueryError::Failed { .. }) => Ok(0.0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the number of rows that the role sees, up to a limit.
+async fn count(place: &SearchTable, pool: &Pool) -> Result<f64, QueryError> {
+    let read_query = ReadOnlyQuery {
+        name: "SELECT",
+        before: None,
+        query: format!(
+            "SELECT count(*)::text FROM (SELECT FROM {} LIMIT {MAX_COUNTED}) AS seen",
+            place.table()
+        ),
+        values: Vec::new(),
+    };
+    let counts = read_query.read(pool.lease().await?, |row| number(row, 0));
+    match counts.await {
+        Ok(counts) => Ok(counts.into_iter().flatten().next().unwrap_or_default()),
+        // To count them took too long, or the role may read no column.
+        Err(QueryError::Failed { .. }) => Ok(f64::from(MAX_COUNTED)),
         Err(error) => Err(error),
     }
 }

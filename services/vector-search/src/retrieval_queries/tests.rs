@@ -1,5 +1,12 @@
+use std::sync::Arc;
+
 use super::*;
-use ziggurat_postgres::{fixture::Fixture, pool::Pool, single_round_trip::ReadOnlyQuery};
+use ziggurat_postgres::{
+    database::{Acting, Password},
+    fixture::Fixture,
+    pool::Pool,
+    single_round_trip::ReadOnlyQuery,
+};
 
 async fn shape_of(pool: &Pool, place: &SearchTable) -> Shape {
     Shape::load(place, pool).await.expect("an answer")
@@ -305,7 +312,9 @@ async fn words_are_counted_and_found_by_the_index() {
     let lexemes = lexemes.expect("lexemes");
     assert_eq!(lexemes, [vec!["alway"], vec!["run"], vec![], vec!["x"]]);
     let asked = ["alway", "run", "it's \\", "word77"].map(str::to_owned);
-    let counts = lexicon.frequencies(&asked, 100, &place, &pool).await;
+    let counts = lexicon
+        .frequencies(&asked, 100, &place, &shape, &pool)
+        .await;
     let counts = counts.expect("counts");
     assert!((19_000.0..=20_000.0).contains(&counts[0]), "{counts:?}");
     assert!((1500.0..=2500.0).contains(&counts[1]), "{counts:?}");
@@ -410,4 +419,72 @@ fn queries_for_extensions_follow_their_documentation() {
         assert!(read_query.query.contains(expected), "{}", read_query.query);
         assert_eq!(read_query.values, [Value::Text("what's up".to_owned())]);
     }
+}
+
+/// Texts of two tenants, with row security by a setting. The role of the login sees no row without it,
+/// and may not execute `set_config`.
+fn tenants(fixture: &Fixture) -> String {
+    format!(
+        "CREATE EXTENSION IF NOT EXISTS vector;
+         CREATE ROLE \"{0}_reader\" LOGIN PASSWORD 'reader';
+         CREATE TABLE docs (id int PRIMARY KEY, tenant text, content text, embedding vector(2),
+             words tsvector GENERATED ALWAYS AS (to_tsvector('english', content)) STORED);
+         INSERT INTO docs SELECT n, 'one', 'about run ' || n, ARRAY[n, 1]::vector
+             FROM generate_series(1, 50) AS n;
+         CREATE INDEX ON docs USING gin (words);
+         CREATE INDEX ON docs USING hnsw (embedding vector_cosine_ops);
+         ALTER TABLE docs ENABLE ROW LEVEL SECURITY;
+         CREATE POLICY own ON docs
+             USING (tenant = nullif(current_setting('app.tenant', true), ''));
+         GRANT SELECT ON docs TO \"{0}_reader\";
+         REVOKE EXECUTE ON FUNCTION pg_catalog.set_config(text, text, boolean) FROM PUBLIC;",
+        fixture.settings.database
+    )
+}
+
+/// Returns all that a search of a tenant tells.
+async fn told(place: &SearchTable, pool: &Pool) -> String {
+    let shape = shape_of(pool, place).await;
+    assert!(shape.hides_rows());
+    let search = search(place, &shape);
+    let closest = search.closest(&[0.0, 1.0], None, None, pool).await;
+    let lexicon = shape.lexicon(place).expect("there is one");
+    let words = ["run", "about", "7"].map(str::to_owned);
+    let frequencies = lexicon.frequencies(&words, 10, place, &shape, pool).await;
+    let wanted = LexemeQuery(vec![vec!["7".to_owned()], vec!["run".to_owned()]]);
+    let matching = search.matching(&lexicon, &wanted, |hit| hit.id, pool).await;
+    let length = |_, text: &str| u32::try_from(text.len()).expect("short");
+    let sample = search.sample(length, pool).await.expect("lengths");
+    assert_eq!(sample.len(), 50);
+    format!(
+        "{} {:?} {:?} {:?} {sample:?}",
+        shape.rows(),
+        closest.expect("rows"),
+        frequencies.expect("counts"),
+        matching.expect("rows"),
+    )
+}
+
+#[tokio::test]
+async fn a_search_of_a_tenant_tells_nothing_of_the_rows_of_others() {
+    let mut fixture = Fixture::new().await;
+    fixture.given(&tenants(&fixture)).await;
+    let reader = fixture.describe(|settings| {
+        settings.user = format!("{}_reader", settings.database);
+        settings.password = Password::Given("reader".to_owned().into());
+    });
+    let acting = Acting::default().with_setting("app.tenant", "one");
+    let acting = reader.acting(acting.expect("good")).expect("usable");
+    let pool = fixture.pools.pool("one", &Arc::new(acting));
+    let place = SearchTable::new("docs", "content", "embedding").with_id("id");
+    let before = told(&place, &pool).await;
+    assert!(before.starts_with("50 "), "{before}");
+    let others = "INSERT INTO docs SELECT 1000 + n, 'two', 'run about 7 run ' || n,
+            ARRAY[n / 1e6, 1]::vector FROM generate_series(1, 3000) AS n; ANALYZE docs;";
+    fixture.given(others).await;
+    assert_eq!(told(&place, &pool).await, before);
+    let role = format!("{}_reader", fixture.settings.database);
+    fixture
+        .given(&format!("DROP OWNED BY \"{role}\"; DROP ROLE \"{role}\""))
+        .await;
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
-use ziggurat_databases::{Callers, Configured};
+use ziggurat_callers::Callers;
+use ziggurat_databases::Configured;
 use ziggurat_postgres::database::{ConnectKeys, Database, IdentityKey};
-
-use crate::configuration::identity::Identities;
+use ziggurat_tokens::LocalCaller;
 
 /// Database, and the users who may use it.
 #[derive(Clone, Debug)]
@@ -43,15 +43,20 @@ impl Entry {
     }
 
     /// Converts to the type that the database service uses.
-    pub(crate) fn configured(&self, identities: &Identities, key: &IdentityKey) -> Configured {
+    pub(crate) fn configured(
+        &self,
+        local: &LocalCaller,
+        shows_plans: bool,
+        key: &IdentityKey,
+    ) -> Configured {
         let configured = Configured::new(Arc::clone(&self.database))
             .with_users(self.users.iter().cloned())
             .with_clients(self.clients.iter().cloned());
         match &self.callers {
             None => configured,
             Some(callers) => configured.with_callers(Callers {
-                local: identities.local.clone(),
-                shows_plans: identities.shows_plans,
+                local: local.clone(),
+                shows_plans,
                 key: key.clone(),
                 ..callers.clone()
             }),

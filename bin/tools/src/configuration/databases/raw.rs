@@ -3,14 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ziggurat_databases::Callers;
+use ziggurat_callers::Callers;
 use ziggurat_postgres::database::ConnectKeys;
 use ziggurat_runtime::{
     config::{Section, Source, Value},
     flags::Flags,
 };
-
-use crate::configuration::databases::identity;
 
 /// Keys that take texts.
 const TEXTS: [&str; 18] = [
@@ -89,7 +87,7 @@ impl RawDatabase {
                 .unwrap_or(false),
             hosts: file.key("hosts").list().map(hosts),
             connect: ConnectKeys::read(file),
-            callers: identity::read(file),
+            callers: Callers::read(file),
             texts: BTreeMap::new(),
             served: BTreeSet::new(),
         };

@@ -1,6 +1,8 @@
 //! Choice of the method of keyword search for a table.
 
-use ziggurat_vector_search::retrieval_queries::{Extension, Lexicon, Ranking, SearchTable, Shape};
+use ziggurat_vector_search::retrieval_queries::{
+    Extension, Lexicon, Ranking, SearchTable, Shape, TextConfiguration,
+};
 
 use crate::retrieval::Backend;
 
@@ -43,6 +45,8 @@ impl KeywordMethod {
             Backend::Off => return (Self::Off, None),
             Backend::Scan => return (read, None),
             Backend::Auto if is_small => return (read, None),
+            // PostgreSQL uses no index for words before it has left out the hidden rows.
+            Backend::Auto if shape.hides_rows() => return (read, None),
             Backend::Auto => {
                 // The extensions know no weights.
                 let mut extensions = Extension::ALL
@@ -62,6 +66,17 @@ impl KeywordMethod {
         match method {
             Some(method) => (method, None),
             None => (Self::Off, Some(advice)),
+        }
+    }
+
+    /// Returns the text search configuration of the words.
+    pub(in crate::retrieval) fn configuration<'a>(
+        &'a self,
+        place: &'a SearchTable,
+    ) -> &'a TextConfiguration {
+        match self {
+            Self::Lexicon(lexicon) => lexicon.configuration(),
+            _ => place.configuration(),
         }
     }
 

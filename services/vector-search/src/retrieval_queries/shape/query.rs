@@ -68,7 +68,10 @@ pub(super) fn relation(table: &str) -> String {
     let columns = COLUMNS.replace("$base", BASE);
     let indexes = INDEXES.replace("$keys", KEYS).replace("$reads", READS);
     format!(
-        "SELECT json_build_object('kind', c.relkind, 'columns', coalesce(({columns}), '[]'),
+        "SELECT json_build_object('kind', c.relkind,
+             'hides_rows', c.relkind NOT IN ('r', 'p', 'm')
+                 OR pg_catalog.row_security_active(c.oid),
+             'columns', coalesce(({columns}), '[]'),
              'indexes', coalesce(({indexes}), '[]'),
              'triggers', coalesce(({TRIGGERS}), '[]'))::text
          FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass({})::pg_catalog.oid",

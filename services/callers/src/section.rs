@@ -1,10 +1,9 @@
-//! The role that each caller has in a database.
+//! The section `identity` of a database in a configuration.
 
 use std::fs;
 
 use regex::Regex;
 use thiserror::Error;
-use ziggurat_databases::{Callers, RoleRule, SettingRule, Who};
 use ziggurat_postgres::database::{SEAL_KEY_BYTES, SealKey, Way};
 use ziggurat_runtime::{
     config::{Section, Value},
@@ -12,8 +11,7 @@ use ziggurat_runtime::{
 };
 use ziggurat_tokens::{CallerNames, Fact, is_claim_name};
 
-/// The place of the claim in the name of a role.
-const VALUE: &str = "{}";
+use crate::{Callers, RoleRule, SettingRule, VALUE, Who};
 
 /// A pattern that cannot be used.
 #[derive(Debug, Error)]
@@ -24,9 +22,41 @@ enum InvalidPattern {
     Regex(#[from] regex::Error),
 }
 
-/// Reads the section `identity` of a database; `None` without one.
-pub(super) fn read(file: &Section<'_>) -> Option<Callers> {
-    let section = file.section("identity");
+// === impl Callers ===
+
+impl Callers {
+    /// Reads the section `identity` of a database to which callers send texts of statements; `None`
+    /// without the section.
+    #[must_use]
+    pub fn read(database: &Section<'_>) -> Option<Self> {
+        let section = database.section("identity");
+        let strict = section.key("strict").boolean();
+        let callers = read(database, &section)?;
+        Some(Self {
+            is_strict: strict.unwrap_or(true),
+            ..callers
+        })
+    }
+
+    /// Reads the section of a database to which callers send no statement, on a server without
+    /// users.
+    #[must_use]
+    pub fn read_without_users(database: &Section<'_>) -> Option<Self> {
+        let section = database.section("identity");
+        let callers = read(database, &section)?;
+        let has_users = |rule: &RoleRule| match &rule.who {
+            Who::Named(names) => !names.users().is_empty(),
+            Who::Claim(..) => false,
+        };
+        let is_of_user = |rule: &SettingRule| rule.from == Fact::User;
+        if callers.roles.iter().any(has_users) || callers.settings.iter().any(is_of_user) {
+            section.problem("names a user, and this server has no users");
+        }
+        Some(callers)
+    }
+}
+
+fn read(file: &Section<'_>, section: &Section<'_>) -> Option<Callers> {
     let mode = section.key("mode");
     let built = mode.parsed(Mode::read);
     let credentials = section.key("credentials");
@@ -40,7 +70,6 @@ pub(super) fn read(file: &Section<'_>) -> Option<Callers> {
         .map(|rule| setting(&rule.into_section()))
         .collect();
     let seal = seal(&section.key("seal_key_file"), !settings.is_empty());
-    let is_strict = section.key("strict").boolean().unwrap_or(true);
     // A guard that was begun and not written must not count as none.
     if !section.is_present() && !file.names_key("identity") {
         return None;
@@ -62,7 +91,6 @@ pub(super) fn read(file: &Section<'_>) -> Option<Callers> {
         otherwise: otherwise.filter(|role| role != "refuse"),
         settings,
         seal,
-        is_strict,
         ..Callers::default()
     })
 }

@@ -1,5 +1,29 @@
 //! The role and the settings of each caller of a database.
+//!
+//! A configuration has rules, [`Callers`]: the first that fits a caller gives its role. The database
+//! that [`KnownCallers`] returns runs each statement with that role, and with the settings of the
+//! caller.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use ziggurat_callers::{Callers, KnownCallers};
+//! use ziggurat_postgres::database::{Database, Settings, Way};
+//!
+//! let settings = Settings { name: "shop".into(), user: "reader".into(), ..Settings::default() };
+//! let database = Arc::new(Database::try_from(settings)?);
+//! let callers = Callers {
+//!     way: Some(Way::SetRole),
+//!     otherwise: Some("guest".to_owned()),
+//!     ..Callers::default()
+//! };
+//! let callers = KnownCallers::new(callers);
+//! let one = callers.database(&database, None);
+//! assert!(Arc::ptr_eq(&one, &callers.database(&database, None)), "the same role and settings");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
 
+mod section;
 #[cfg(test)]
 mod tests;
 
@@ -82,10 +106,14 @@ pub struct SettingRule {
 
 /// A database, by the role and the settings of its callers.
 #[derive(Debug)]
-pub(crate) struct KnownCallers {
+pub struct KnownCallers {
     callers: Callers,
-    known: Mutex<HashMap<(bool, Resolved), Arc<Database>>>,
+    known: KnownRoles,
 }
+
+/// One database by roles and settings. Clones share it, for several sets of rules.
+#[derive(Clone, Debug, Default)]
+pub struct KnownRoles(Arc<Mutex<HashMap<(bool, Resolved), Arc<Database>>>>);
 
 /// The role and the settings of a caller, or the reason of its refusal.
 type Resolved = Result<Acting, Refused>;
@@ -223,20 +251,25 @@ fn claimed(
 // === impl KnownCallers ===
 
 impl KnownCallers {
-    pub(crate) fn new(callers: Callers) -> Self {
-        let known = Mutex::default();
+    /// Takes the rules.
+    #[must_use]
+    pub fn new(callers: Callers) -> Self {
+        let known = KnownRoles::default();
         Self { callers, known }
     }
 
+    /// Shares the roles of the database with other rules for it.
+    #[must_use]
+    pub fn with_known(self, known: KnownRoles) -> Self {
+        Self { known, ..self }
+    }
+
     /// Returns a database as a caller reaches it. Callers with the same role and settings share it.
-    pub(crate) fn database(
-        &self,
-        database: &Arc<Database>,
-        identity: Option<&Identity>,
-    ) -> Arc<Database> {
+    #[must_use]
+    pub fn database(&self, database: &Arc<Database>, identity: Option<&Identity>) -> Arc<Database> {
         let resolved = self.callers.resolve(identity);
         let key = (database.allows_writes(), resolved);
-        if let Some(known) = lock(&self.known).get(&key) {
+        if let Some(known) = lock(&self.known.0).get(&key) {
             return Arc::clone(known);
         }
         // A file of the role may be read here.
@@ -256,7 +289,7 @@ impl KnownCallers {
                 return Arc::new(database.refusing(format!("{error}{cause}")));
             }
         };
-        let mut known = lock(&self.known);
+        let mut known = lock(&self.known.0);
         if known.len() >= MAX_KNOWN {
             // Connections of the others open again at their next use.
             known.retain(|_, database| Arc::strong_count(database) > 1);

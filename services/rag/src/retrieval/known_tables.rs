@@ -1,0 +1,150 @@
+//! The descriptions of a table, one for each role that searches it.
+//!
+//! The scores of keyword search depend on the lengths and words of all rows, so they would tell an
+//! asker of rows that it does not see. Askers with different roles or settings share no figure.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use arc_swap::ArcSwapOption;
+use tokio::{sync::Semaphore, time::Instant};
+use ziggurat_postgres::{database::Database, pool::Pool};
+use ziggurat_runtime::lock;
+use ziggurat_vector_search::retrieval_queries::{Shape, TextConfiguration};
+
+use crate::retrieval::keywords::{KeywordMethod, Lexemes, TextStatistics};
+
+/// Maximum age of a cached table description.
+pub(super) const MAX_AGE: Duration = Duration::from_mins(5);
+
+/// Limit on the askers for which a table is described.
+const MAX_ASKERS: usize = 64;
+
+/// The description of a table at a point in time.
+#[derive(Debug)]
+pub(super) struct KnownTable {
+    pub(super) shape: Shape,
+    pub(super) method: KeywordMethod,
+    pub(super) statistics: TextStatistics,
+    pub(super) since: Instant,
+}
+
+/// The description of a table for those who see the same rows.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) table: ArcSwapOption<KnownTable>,
+    /// Permit to load the description again: one task at a time does so.
+    pub(super) loading: Semaphore,
+}
+
+/// The descriptions of a table.
+#[derive(Debug, Default)]
+pub(super) struct KnownTables {
+    /// For the database's own user.
+    own: Arc<Known>,
+    /// For the roles and settings of askers, the last used at the end.
+    askers: Mutex<Vec<(Arc<Database>, Arc<Known>)>>,
+    /// The lexemes of words, which no row decides.
+    lexemes: Mutex<Vec<(TextConfiguration, Lexemes, Instant)>>,
+}
+
+// === impl Known ===
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            table: ArcSwapOption::empty(),
+            loading: Semaphore::new(1),
+        }
+    }
+}
+
+// === impl KnownTables ===
+
+impl KnownTables {
+    /// Returns the description for the database's own user.
+    pub(super) fn own(&self) -> &Known {
+        &self.own
+    }
+
+    /// Returns the description for the role that these connections have.
+    pub(super) fn of(&self, pool: &Pool) -> Arc<Known> {
+        let database = pool.database();
+        if !database.is_acting() {
+            return Arc::clone(&self.own);
+        }
+        let mut askers = lock(&self.askers);
+        let place = askers
+            .iter()
+            .position(|(other, _)| Arc::ptr_eq(other, database));
+        let entry = match place {
+            Some(place) => askers.remove(place),
+            None => (Arc::clone(database), Arc::default()),
+        };
+        if askers.len() >= MAX_ASKERS {
+            askers.remove(0);
+        }
+        let known = Arc::clone(&entry.1);
+        askers.push(entry);
+        known
+    }
+
+    /// Returns the lexemes of words that are known of a configuration.
+    pub(super) fn lexemes(&self, configuration: &TextConfiguration) -> Lexemes {
+        let mut all = lock(&self.lexemes);
+        all.retain(|(_, _, since)| since.elapsed() < MAX_AGE);
+        let mut known = all.iter();
+        if let Some((_, known, _)) = known.find(|(other, ..)| other == configuration) {
+            return known.clone();
+        }
+        let fresh = Lexemes::default();
+        all.push((configuration.clone(), fresh.clone(), Instant::now()));
+        fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ziggurat_postgres::{
+        database::{Acting, Settings},
+        pool::Pools,
+    };
+
+    use super::*;
+
+    #[test]
+    fn each_asker_has_a_description_of_its_own_and_the_last_ones_are_kept() {
+        let settings = Settings {
+            name: "shop".to_owned(),
+            user: "reader".to_owned(),
+            ..Settings::default()
+        };
+        let database = Arc::new(Database::try_from(settings).expect("good"));
+        let (pools, _reaper) = Pools::new();
+        let pool = |tenant: usize| {
+            let acting = Acting::default().with_setting("app.tenant", &tenant.to_string());
+            let acting = database.acting(acting.expect("good")).expect("usable");
+            pools.pool(&format!("tenant-{tenant}"), &Arc::new(acting))
+        };
+        let known = KnownTables::default();
+        let own = known.of(&pools.pool("server", &database));
+        assert!(Arc::ptr_eq(&own, &known.own));
+        let many: Vec<_> = (0..=MAX_ASKERS).map(pool).collect();
+        let first = known.of(&many[0]);
+        let second = known.of(&many[1]);
+        assert!(!Arc::ptr_eq(&first, &own) && !Arc::ptr_eq(&first, &second));
+        assert!(Arc::ptr_eq(&first, &known.of(&many[0])));
+        for pool in &many[2..] {
+            let other = known.of(pool);
+            assert!(!Arc::ptr_eq(&other, &first) && !Arc::ptr_eq(&other, &second));
+        }
+        assert!(
+            Arc::ptr_eq(&first, &known.of(&many[0])),
+            "used after the second"
+        );
+        assert!(!Arc::ptr_eq(&second, &known.of(&many[1])), "forgotten");
+        assert_eq!(lock(&known.askers).len(), MAX_ASKERS);
+    }
+}
