@@ -3,6 +3,7 @@
 pub(crate) mod connections;
 pub(crate) mod doctor;
 mod identity;
+mod policies;
 mod view;
 
 use std::{process::ExitCode, time::Duration};
@@ -119,6 +120,9 @@ impl Findings {
             if options.connects {
                 let failed = connections::problems(configuration, &pools).await;
                 self.problems.extend(failed);
+                let found = policies::findings(configuration, &pools).await;
+                self.problems.extend(found.problems);
+                self.warnings.extend(found.warnings);
             }
             match prepare(configuration, pools.clone()) {
                 Ok((catalogue, warnings)) => {

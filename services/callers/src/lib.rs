@@ -113,7 +113,21 @@ pub struct KnownCallers {
 
 /// One database by roles and settings. Clones share it, for several sets of rules.
 #[derive(Clone, Debug, Default)]
-pub struct KnownRoles(Arc<Mutex<HashMap<(bool, Resolved), Arc<Database>>>>);
+pub struct KnownRoles(Arc<Mutex<Known>>);
+
+/// By whether it may be written to, the role and the settings.
+type Known = HashMap<(bool, Resolved), Arc<Database>>;
+
+/// The role of the statements of callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoleUse {
+    /// The role of the database's own user.
+    Own,
+    /// A role that the connection logs in as.
+    Login,
+    /// A role that is set for each transaction.
+    Set,
+}
 
 /// The role and the settings of a caller, or the reason of its refusal.
 type Resolved = Result<Acting, Refused>;
@@ -146,6 +160,22 @@ impl Callers {
     pub fn goes_by_email(&self) -> bool {
         let mut rules = self.roles.iter();
         rules.any(|rule| matches!(&rule.who, Who::Claim(name, _) if name == EMAIL))
+    }
+
+    /// Returns which role the statements of callers have.
+    #[must_use]
+    pub fn role_use(&self) -> RoleUse {
+        match self.way {
+            None => RoleUse::Own,
+            Some(Way::SetRole) => RoleUse::Set,
+            Some(_) => RoleUse::Login,
+        }
+    }
+
+    /// Returns whether a rule may give this role to a caller.
+    #[must_use]
+    pub fn may_give(&self, role: &str) -> bool {
+        self.otherwise.as_deref() == Some(role) || self.roles.iter().any(|it| it.may_give(role))
     }
 
     /// Returns the role and the settings of a caller, or why it is refused.
@@ -201,6 +231,17 @@ fn text(claim: &Claim) -> Option<String> {
 // === impl RoleRule ===
 
 impl RoleRule {
+    fn may_give(&self, role: &str) -> bool {
+        let Who::Claim(_, Some(pattern)) = &self.who else {
+            return self.role == role;
+        };
+        let inner = pattern.as_str().trim_start_matches('^');
+        let inner = inner.trim_end_matches('$');
+        let parts: Vec<_> = self.role.split(VALUE).map(regex::escape).collect();
+        let whole = Regex::new(&format!("^(?:{})$", parts.join(inner)));
+        whole.is_ok_and(|whole| whole.is_match(role))
+    }
+
     /// Returns the role of a caller that the rule is for.
     fn role_of(&self, facts: &CallerFacts<'_>) -> Result<Option<String>, Refused> {
         match &self.who {

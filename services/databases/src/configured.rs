@@ -23,6 +23,8 @@ pub struct Configured {
     clients: Arc<[ClientEntry]>,
     /// Rules for the role and the settings of each caller, if it knows its callers.
     callers: Option<Arc<KnownCallers>>,
+    /// Set once the version of PostgreSQL was looked at, if it knows its callers.
+    pub(crate) is_version_asked: Arc<AtomicBool>,
     pub(super) cache: Arc<Cache>,
 }
 
@@ -60,6 +62,7 @@ impl Configured {
             users: Arc::default(),
             clients: Arc::default(),
             callers: None,
+            is_version_asked: Arc::default(),
             database,
         }
     }
@@ -86,6 +89,11 @@ impl Configured {
     pub fn with_callers(self, callers: Callers) -> Self {
         let callers = Some(Arc::new(KnownCallers::new(callers)));
         Self { callers, ..self }
+    }
+
+    /// Returns whether each caller has a role or settings of its own.
+    pub(crate) fn knows_callers(&self) -> bool {
+        self.callers.is_some()
     }
 
     /// Returns the database.

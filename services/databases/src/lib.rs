@@ -33,6 +33,7 @@ mod error;
 pub mod fixture;
 mod inspection;
 mod listing;
+mod old_versions;
 mod overview;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use futures_util::future;
 use ziggurat_http::Readiness;
 use ziggurat_postgres::pool::{Cause, LeaseError};
 
-use crate::{Configured, Databases};
+use crate::{Configured, Databases, old_versions};
 
 /// Session key of the pools for these checks. Session keys of callers have no space.
 const CHECK_SESSION: &str = "watching databases";
@@ -38,9 +38,13 @@ impl Databases {
     async fn check_one(&self, configured: &Configured, readiness: &Readiness) {
         let database = &configured.database;
         let pool = self.shared.pools.pool(CHECK_SESSION, database);
-        match pool.side_connection().await.map(drop) {
+        match pool.side_connection().await {
             Err(error) if !is_full(&error) => readiness.note(database.name(), Err(&error)),
-            _ => readiness.note(database.name(), Ok(())),
+            Err(_) => readiness.note(database.name(), Ok(())),
+            Ok(client) => {
+                readiness.note(database.name(), Ok(()));
+                old_versions::warn_of(configured, client).await;
+            }
         }
     }
 }

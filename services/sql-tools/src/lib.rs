@@ -19,6 +19,7 @@ mod kind;
 mod pack;
 mod parameter;
 mod placeholders;
+mod policies;
 mod record;
 mod tool;
 
@@ -38,6 +39,7 @@ use ziggurat_tokens::LocalCaller;
 pub use self::checks::StatementState;
 pub use self::claims::ClaimedTool;
 pub use self::pack::{ADMINISTRATOR_TOOLS, add_administrator_tools};
+pub use self::policies::{PolicyFinding, policy_findings};
 pub use self::record::CallRecord;
 use self::{checks::StatementChecks, definition::Definition, tool::SqlTool};
 

@@ -37,6 +37,7 @@ mod manual;
 mod methods;
 mod metrics;
 mod order;
+mod policies;
 mod print_client;
 mod probes;
 mod prompts;

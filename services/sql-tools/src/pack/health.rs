@@ -21,6 +21,7 @@ use crate::{
     definition::Definition,
     kind::Checked,
     pack::statement,
+    policies,
     tool::{AnswerError, SqlTool, ToolCall},
 };
 
@@ -111,7 +112,9 @@ pub(super) struct HealthChecks(Vec<SqlTool>);
 impl HealthChecks {
     /// Makes the checks that a tool chooses from.
     pub(super) fn of(tool: &SqlTool) -> Self {
-        let definitions = STATEMENTS.into_iter().filter_map(definition);
+        let policies = policies::check();
+        let statements = STATEMENTS.into_iter().chain([("policies", &*policies)]);
+        let definitions = statements.filter_map(definition);
         let checks = definitions.map(|definition| tool.with_definition(definition));
         Self(checks.collect())
     }

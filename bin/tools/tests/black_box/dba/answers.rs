@@ -89,7 +89,7 @@ fn each_tool_answers_an_ordinary_role_whatever_its_limit_on_rows() {
     let rows = rows(&client, "db_health", &json!({}));
     let mut checks: Vec<_> = rows.iter().map(|row| row["check"].to_string()).collect();
     checks.dedup();
-    assert_eq!(checks.len(), 15, "{checks:?}");
+    assert_eq!(checks.len(), 16, "{checks:?}");
     for row in &rows {
         assert_eq!(row.as_object().map(serde_json::Map::len), Some(6));
         let advice = row["advice"].as_str().expect("a text");
@@ -105,12 +105,17 @@ const SICK: &str = "
     CREATE INDEX good_partial ON healthy.parent (a) WHERE a > 5;
     CREATE TABLE healthy.child (parent_id int REFERENCES healthy.parent);
     CREATE INDEX good_key ON healthy.child (parent_id);
+    ALTER TABLE healthy.child ENABLE ROW LEVEL SECURITY;
+    CREATE POLICY good ON healthy.child
+        USING (parent_id = nullif(current_setting('app.id', true), '')::int);
     CREATE SCHEMA sick;
     CREATE TABLE sick.parent (id int PRIMARY KEY, a int);
     CREATE INDEX good ON sick.parent (a);
     CREATE INDEX twin ON sick.parent (a);
     ALTER TABLE sick.parent ADD CONSTRAINT unchecked CHECK (a > 0) NOT VALID;
     CREATE TABLE sick.child (parent_id int CONSTRAINT slow REFERENCES sick.parent);
+    ALTER TABLE sick.child ENABLE ROW LEVEL SECURITY;
+    CREATE POLICY weak ON sick.child USING (parent_id = current_setting('app.id', true)::int);
     CREATE SEQUENCE sick.ending AS smallint; SELECT setval('sick.ending', 32000);";
 
 #[test]
@@ -123,7 +128,8 @@ fn what_is_wrong_in_a_schema_is_named_and_nothing_else() {
         "indexes_duplicate",
         "indexes_missing_fk",
         "sequences",
-        "constraints"
+        "constraints",
+        "policies"
     ]);
     for (schema, expected) in [
         (
@@ -132,6 +138,7 @@ fn what_is_wrong_in_a_schema_is_named_and_nothing_else() {
                 "constraints unchecked of sick.parent",
                 "indexes_duplicate sick.twin",
                 "indexes_missing_fk slow of sick.child",
+                "policies policy weak of sick.child",
                 "sequences sick.ending",
             ][..],
         ),
@@ -148,7 +155,7 @@ fn what_is_wrong_in_a_schema_is_named_and_nothing_else() {
         "advice": "there is no such schema: leave schema out, or name one that exists"});
     assert!(found.contains(&expected), "{found:?}");
     for (arguments, expected) in [
-        (json!({"checks": []}), "must be a list of 1 to 15 values"),
+        (json!({"checks": []}), "must be a list of 1 to 16 values"),
         (json!({"checks": ["all"]}), "must be one of cache, "),
     ] {
         let (text, _, is_error) = call(&client, "db_health", &arguments);
