@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use ziggurat_black_box::{Answer, Postgres, Program, until};
+use ziggurat_black_box::{Answer, FakeIssuer, Postgres, Program, until};
 use ziggurat_layers::bearer::TokenHash;
 
 use crate::support::{Client, Home, described, library, server};
@@ -133,6 +133,10 @@ impl Tenants {
         let file = self.home.file("roles").join(format!("{role}.password"));
         fs::write(&file, password).expect("written");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("private");
+    }
+
+    fn configuration(&self) -> String {
+        fs::read_to_string(self.home.file("ziggurat-rag.yaml")).expect("a configuration")
     }
 
     fn run(&self, sql: &str) {
@@ -371,10 +375,38 @@ fn a_reload_reads_the_files_of_roles_and_the_rules_again() {
     tenants.write_password(bare, bare);
     program.signal(Signal::HUP);
     until("the new password", || asker.ask().status == 200);
-    let yaml = tenants.home.file("ziggurat-rag.yaml");
-    let text = fs::read_to_string(yaml).expect("a configuration");
+    let text = tenants.configuration();
+    let text = text.replace("claim: role", "claim: other");
+    tenants.home.configure(&text);
+    until("the new rules", || client.bearing(1).ask().status == 403);
+}
+
+#[test]
+fn a_claim_of_an_issuer_gives_the_role_once_it_is_kept() {
+    let issuer = FakeIssuer::start();
+    let tenants = Tenants::set_role("");
+    let url = &issuer.url;
+    let auth = format!(
+        "auth: {{issuer: {{url: '{url}', jwks_url: '{url}/keys', public_url: 'https://rag.example', \
+         when_unreachable: accept}}, "
+    );
+    let text = tenants.configuration().replace("auth: {", &auth);
+    tenants.home.configure(&text);
+    let (_program, client) = tenants.serve();
+    let asker = |subject: &str| {
+        let claims = json!({"role": tenants.roles[1]});
+        let token = issuer.token("https://rag.example/v1", subject, &claims);
+        Asker(client.0.bearing(&token))
+    };
+    assert_eq!(asker("ann").ask().body, CLOSED);
     tenants
         .home
-        .configure(&text.replace("claim: role", "claim: other"));
-    until("the new rules", || client.bearing(1).ask().status == 403);
+        .configure(&format!("identity: {{claims: [role]}}\n{text}"));
+    let mut number = 0;
+    until("the claim is kept", || {
+        number += 1;
+        asker(&format!("bob-{number}")).ask().status == 200
+    });
+    let answer = asker("bob").ask();
+    assert_eq!(answer.json()["sources"][0]["id"], "two-doc-0", "{answer:?}");
 }
