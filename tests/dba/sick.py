@@ -327,7 +327,7 @@ def check_health(server, since, role, expected, hidden):
         list(row) == COLUMNS and all(isinstance(v, str) for v in row.values()) for row in rows
     ), rows
     checks = [row["check"] for row in rows]
-    assert len(set(checks)) == 15, checks
+    assert len(set(checks)) == 16, checks
     same(role, named(rows), expected)
     # The commas of remedies separate no statements.
     same(f"{role} cannot see", set(unknown(rows)), hidden)

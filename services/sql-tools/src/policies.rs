@@ -10,18 +10,11 @@ use ziggurat_postgres::{
     single_round_trip::{ReadOnlyQuery, Value},
 };
 
-/// The beginning of a statement, which defines the findings.
-const FINDINGS: &str = include_str!("../dba/policies.sql");
+/// The check of `db_health`, for the roles of its own session.
+pub(crate) const CHECK: &str = include_str!("../dba/health/policies.sql");
 
-/// The end of the check of `db_health`.
-const CHECK: &str = "SELECT * FROM (
-    SELECT 'policies' AS \"check\", CASE WHEN is_problem THEN 'critical' ELSE 'warn' END AS status,
-      concat_ws(' of ', part, name) AS subject, finding AS value, 'none' AS threshold, advice
-    FROM found WHERE :schema IS NULL OR schema = :schema
-    ORDER BY is_problem DESC, 3 LIMIT 100) AS worst
-  UNION ALL
-  SELECT 'policies', 'ok', 'policies', 'no weakness was found', 'none', ''
-  WHERE NOT EXISTS (SELECT FROM found WHERE :schema IS NULL OR schema = :schema)";
+/// The line in front of the end of the check.
+const END: &str = "-- End of the findings.";
 
 /// A weakness of row security.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +23,6 @@ pub struct PolicyFinding {
     pub is_problem: bool,
     /// The table, view, function or role, and the sentence about it.
     pub text: String,
-}
-
-/// Returns the statement of the check of `db_health`, for the roles of its own session.
-pub(crate) fn check() -> String {
-    format!("{FINDINGS}{CHECK}").replace(":roles", "NULL::text[]")
 }
 
 /// Returns the weaknesses of row security for the callers of a database. The connections have its own
@@ -52,9 +40,11 @@ pub async fn policy_findings(
     let name = |row: &Row| row.text(0).map(str::to_owned);
     let mut roles = roles.read(pool.lease().await?, name).await?;
     roles.retain(|role| own.as_ref() == Some(role) || callers.may_give(role));
-    let end = "SELECT kind, is_problem, concat_ws(': ', name, part, finding) FROM found
-               ORDER BY is_problem DESC, 3";
-    let text = format!("{FINDINGS}{end}").replace(":roles", "$1::text[]");
+    let (findings, _) = CHECK.split_once(END).expect("the line is there");
+    let findings = findings.replace("NULL::text[] AS roles", "$1::text[] AS roles");
+    let text = findings
+        + "SELECT kind, is_problem, concat_ws(': ', name, part, finding) FROM found
+           ORDER BY is_problem DESC, 3";
     let found = query(&text, vec![Value::Texts(roles)]);
     let finding = |row: &Row| {
         let kind = row.text(0)?.to_owned();

@@ -41,7 +41,7 @@ const COLUMNS: [&str; 6] = ["check", "status", "subject", "value", "threshold", 
 const SCHEMA: &str = "schema";
 
 /// The statements, by the names that the statement of the tool chooses.
-pub(super) const STATEMENTS: [(&str, &str); 18] = [
+pub(super) const STATEMENTS: [(&str, &str); 19] = [
     ("cache", include_str!("../../dba/health/cache.sql")),
     (
         "connections",
@@ -102,6 +102,7 @@ pub(super) const STATEMENTS: [(&str, &str); 18] = [
         "constraints",
         include_str!("../../dba/health/constraints.sql"),
     ),
+    ("policies", policies::CHECK),
 ];
 
 /// The checks of a database.
@@ -112,9 +113,7 @@ pub(super) struct HealthChecks(Vec<SqlTool>);
 impl HealthChecks {
     /// Makes the checks that a tool chooses from.
     pub(super) fn of(tool: &SqlTool) -> Self {
-        let policies = policies::check();
-        let statements = STATEMENTS.into_iter().chain([("policies", &*policies)]);
-        let definitions = statements.filter_map(definition);
+        let definitions = STATEMENTS.into_iter().filter_map(definition);
         let checks = definitions.map(|definition| tool.with_definition(definition));
         Self(checks.collect())
     }

@@ -1,9 +1,11 @@
--- Weaknesses of row security: ways to the rows of others. The callers have the roles in :roles, else
--- the roles of this session.
-WITH caller AS (
+-- Weaknesses of row security: ways to the rows of others. Callers have the roles of this session. The
+-- check of a configuration puts the roles of its rules in place of NULL, and its own end.
+WITH given AS (
+  SELECT NULL::text[] AS roles
+), caller AS (
   SELECT r.oid, r.rolname FROM pg_roles r
   WHERE NOT r.rolsuper AND NOT r.rolbypassrls
-    AND r.rolname = ANY (coalesce(:roles, ARRAY[current_user::text, session_user::text]))
+    AND r.rolname = ANY (coalesce((SELECT roles FROM given), ARRAY[current_user::text, session_user::text]))
 ), own AS (
   SELECT n.oid, n.nspname FROM pg_namespace n
   WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_(toast|temp)'
@@ -107,7 +109,7 @@ WITH caller AS (
     'the function may change the role or a setting',
     format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC;', f.name)
   FROM routine f
-  WHERE (:roles IS NOT NULL OR session_user <> current_user
+  WHERE ((SELECT roles FROM given) IS NOT NULL OR session_user <> current_user
       OR EXISTS (SELECT FROM policy WHERE text LIKE '%current_setting(%'))
     AND (f.lanname NOT IN ('c', 'internal')
         AND f.prosrc ~* '\m(execute|set_config)\M|(^|;|\m(begin|then|else|loop)\M)\s*set\M'
@@ -117,7 +119,8 @@ WITH caller AS (
     format('the login role %I owns the table', session_user),
     format('ALTER TABLE %I.%I OWNER TO another role', n.nspname, c.relname)
   FROM pg_class c JOIN own n ON n.oid = c.relnamespace
-  WHERE c.relkind IN ('r', 'p') AND (:roles IS NOT NULL OR session_user <> current_user)
+  WHERE c.relkind IN ('r', 'p')
+    AND ((SELECT roles FROM given) IS NOT NULL OR session_user <> current_user)
     AND c.relowner = (SELECT oid FROM pg_roles WHERE rolname = session_user)
   UNION ALL
   SELECT 'login', NULL, true, format('role %I', session_user), NULL,
@@ -125,5 +128,14 @@ WITH caller AS (
     format('REVOKE %I FROM %I;', r.rolname, session_user)
   FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid
   WHERE m.member = (SELECT oid FROM pg_roles WHERE rolname = session_user)
-    AND r.rolname <> ALL (:roles)
+    AND r.rolname <> ALL ((SELECT roles FROM given)::text[])
 )
+-- End of the findings.
+SELECT * FROM (
+  SELECT 'policies' AS "check", CASE WHEN is_problem THEN 'critical' ELSE 'warn' END AS status,
+    concat_ws(' of ', part, name) AS subject, finding AS value, 'none' AS threshold, advice
+  FROM found WHERE :schema IS NULL OR schema = :schema
+  ORDER BY is_problem DESC, 3 LIMIT 100) AS worst
+UNION ALL
+SELECT 'policies', 'ok', 'policies', 'no weakness was found', 'none', ''
+WHERE NOT EXISTS (SELECT FROM found WHERE :schema IS NULL OR schema = :schema)
