@@ -53,7 +53,7 @@ impl Tenants {
         self.fixture.describe(|settings| {
             settings.user = self.role("login");
             settings.password = Password::Given("login".to_owned().into());
-            settings.query_timeout = std::time::Duration::from_secs(20);
+            settings.query_timeout = Duration::from_secs(20);
         })
     }
 
