@@ -17,8 +17,7 @@ const MAX_NAME: usize = 256;
 ///
 /// let (sources, flags) = (ConfigSources::default(), Flags::default());
 /// let yaml = "identity: {claims: [tenant], local: {name: laptop}}";
-/// let read = |file: &_| Identities::read(file);
-/// let loaded = Input::new(&sources, &flags).load_text(yaml, read)?;
+/// let loaded = Input::new(&sources, &flags).load_text(yaml, Identities::read)?;
 /// assert_eq!(**loaded.value.claims.names(), ["tenant"]);
 /// assert_eq!(loaded.value.local.get().name.as_deref(), Some("laptop"));
 /// # Ok::<_, Box<dyn std::error::Error>>(())

@@ -1,5 +1,6 @@
 //! Authentication of callers, and pipelines that are not for all of them.
 
+mod identity;
 mod matrix;
 mod tokens;
 

@@ -9,7 +9,6 @@ mod console;
 mod cors;
 mod eval;
 mod guards;
-mod identity;
 mod ingest;
 mod limits;
 mod logs;

@@ -73,8 +73,7 @@ impl RetrievalFailure {
     }
 
     /// Returns whether the database is not open to the asker.
-    #[must_use]
-    pub fn is_not_open(&self) -> bool {
+    pub(crate) fn is_not_open(&self) -> bool {
         let Self::Database(_, QueryError::Lease(error)) = self else {
             return false;
         };

@@ -12,9 +12,7 @@ use arc_swap::ArcSwapOption;
 use tokio::{sync::Semaphore, time::Instant};
 use ziggurat_postgres::{database::Database, pool::Pool};
 use ziggurat_runtime::lock;
-use ziggurat_vector_search::retrieval_queries::{Shape, TextConfiguration};
-
-use crate::retrieval::keywords::{KeywordMethod, Lexemes, TextStatistics};
+use ziggurat_vector_search::retrieval_queries::TextConfiguration;
 
 /// Maximum age of a cached table description.
 pub(super) const MAX_AGE: Duration = Duration::from_mins(5);
@@ -22,37 +20,31 @@ pub(super) const MAX_AGE: Duration = Duration::from_mins(5);
 /// Limit on the askers for which a table is described.
 const MAX_ASKERS: usize = 64;
 
-/// The description of a table at a point in time.
-#[derive(Debug)]
-pub(super) struct KnownTable {
-    pub(super) shape: Shape,
-    pub(super) method: KeywordMethod,
-    pub(super) statistics: TextStatistics,
-    pub(super) since: Instant,
-}
-
 /// The description of a table for those who see the same rows.
 #[derive(Debug)]
-pub(super) struct Known {
-    pub(super) table: ArcSwapOption<KnownTable>,
+pub(super) struct Known<T> {
+    pub(super) table: ArcSwapOption<T>,
     /// Permit to load the description again: one task at a time does so.
     pub(super) loading: Semaphore,
 }
 
-/// The descriptions of a table.
-#[derive(Debug, Default)]
-pub(super) struct KnownTables {
+/// A database as an asker reaches it, and the description of a table for it.
+type KnownAsker<T> = (Arc<Database>, Arc<Known<T>>);
+
+/// The descriptions of a table, and the lexemes of words.
+#[derive(Debug)]
+pub(super) struct KnownTables<T, L> {
     /// For the database's own user.
-    own: Arc<Known>,
+    own: Arc<Known<T>>,
     /// For the roles and settings of askers, the last used at the end.
-    askers: Mutex<Vec<(Arc<Database>, Arc<Known>)>>,
-    /// The lexemes of words, which no row decides.
-    lexemes: Mutex<Vec<(TextConfiguration, Lexemes, Instant)>>,
+    askers: Mutex<Vec<KnownAsker<T>>>,
+    /// The lexemes, which no row decides, by the configuration that makes them.
+    lexemes: Mutex<Vec<(TextConfiguration, L, Instant)>>,
 }
 
 // === impl Known ===
 
-impl Default for Known {
+impl<T> Default for Known<T> {
     fn default() -> Self {
         Self {
             table: ArcSwapOption::empty(),
@@ -63,14 +55,24 @@ impl Default for Known {
 
 // === impl KnownTables ===
 
-impl KnownTables {
+impl<T, L> Default for KnownTables<T, L> {
+    fn default() -> Self {
+        Self {
+            own: Arc::default(),
+            askers: Mutex::default(),
+            lexemes: Mutex::default(),
+        }
+    }
+}
+
+impl<T, L: Clone + Default> KnownTables<T, L> {
     /// Returns the description for the database's own user.
-    pub(super) fn own(&self) -> &Known {
+    pub(super) fn own(&self) -> &Known<T> {
         &self.own
     }
 
     /// Returns the description for the role that these connections have.
-    pub(super) fn of(&self, pool: &Pool) -> Arc<Known> {
+    pub(super) fn of(&self, pool: &Pool) -> Arc<Known<T>> {
         let database = pool.database();
         if !database.is_acting() {
             return Arc::clone(&self.own);
@@ -92,14 +94,14 @@ impl KnownTables {
     }
 
     /// Returns the lexemes of words that are known of a configuration.
-    pub(super) fn lexemes(&self, configuration: &TextConfiguration) -> Lexemes {
+    pub(super) fn lexemes(&self, configuration: &TextConfiguration) -> L {
         let mut all = lock(&self.lexemes);
         all.retain(|(_, _, since)| since.elapsed() < MAX_AGE);
         let mut known = all.iter();
         if let Some((_, known, _)) = known.find(|(other, ..)| other == configuration) {
             return known.clone();
         }
-        let fresh = Lexemes::default();
+        let fresh = L::default();
         all.push((configuration.clone(), fresh.clone(), Instant::now()));
         fresh
     }
@@ -128,7 +130,7 @@ mod tests {
             let acting = database.acting(acting.expect("good")).expect("usable");
             pools.pool(&format!("tenant-{tenant}"), &Arc::new(acting))
         };
-        let known = KnownTables::default();
+        let known = KnownTables::<(), ()>::default();
         let own = known.of(&pools.pool("server", &database));
         assert!(Arc::ptr_eq(&own, &known.own));
         let many: Vec<_> = (0..=MAX_ASKERS).map(pool).collect();

@@ -24,8 +24,8 @@ use crate::{
         columns::AllowedColumns,
         failure::SearchFailure,
         fusion::Hits,
-        keywords::{KeywordHits, KeywordMethod, KeywordSearch, TextStatistics},
-        known_tables::{Known, KnownTable, KnownTables, MAX_AGE},
+        keywords::{KeywordHits, KeywordMethod, KeywordSearch, Lexemes, TextStatistics},
+        known_tables::{Known, KnownTables, MAX_AGE},
         probe_error::ProbeError,
     },
 };
@@ -49,11 +49,20 @@ pub(super) struct TableSearch {
     backend: Backend,
     /// The method of keyword search that was last logged, and whether an index was missing.
     logged: Mutex<Option<(&'static str, bool)>>,
-    known: KnownTables,
+    known: KnownTables<KnownTable, Lexemes>,
     /// Set once the mismatch between the dimensions of vectors and column is logged.
     has_warned_of_size: AtomicBool,
     /// Set once the log says that more rows match than are read.
     has_warned_of_limit: AtomicBool,
+}
+
+/// The description of a table at a point in time.
+#[derive(Debug)]
+pub(super) struct KnownTable {
+    shape: Shape,
+    method: KeywordMethod,
+    statistics: TextStatistics,
+    since: Instant,
 }
 
 /// A search request.
@@ -457,7 +466,11 @@ impl TableSearch {
         Ok(self.load(&slot, pool).await.unwrap_or(known))
     }
 
-    async fn load(&self, slot: &Known, pool: &Pool) -> Result<Arc<KnownTable>, QueryError> {
+    async fn load(
+        &self,
+        slot: &Known<KnownTable>,
+        pool: &Pool,
+    ) -> Result<Arc<KnownTable>, QueryError> {
         let since = Instant::now();
         let shape = Shape::load(&self.place, pool).await?;
         let (method, advice) = KeywordMethod::choose(self.backend, &shape, &self.place);

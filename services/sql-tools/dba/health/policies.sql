@@ -126,8 +126,9 @@ WITH given AS (
   SELECT 'login', NULL, true, format('role %I', session_user), NULL,
     format('it is a member of %I, which no rule gives to a caller', r.rolname),
     format('REVOKE %I FROM %I;', r.rolname, session_user)
-  FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid
-  WHERE m.member = (SELECT oid FROM pg_roles WHERE rolname = session_user)
+  FROM pg_roles r
+  WHERE r.oid IN (SELECT m.roleid FROM pg_auth_members m JOIN pg_roles l ON l.oid = m.member
+      WHERE l.rolname = session_user)
     AND r.rolname <> ALL ((SELECT roles FROM given)::text[])
 )
 -- End of the findings.

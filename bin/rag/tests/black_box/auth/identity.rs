@@ -310,8 +310,9 @@ fn no_score_changes_with_the_documents_of_others() {
          WHERE id LIKE 'two-%'; ANALYZE documents;"
     ));
     let (_second, client) = tenants.serve();
-    assert_eq!(scores(&client.bearing(1)), before);
+    // The server keeps figures of the table for this one first.
     assert_ne!(scores(&client.bearing(2)), before);
+    assert_eq!(scores(&client.bearing(1)), before);
     // The same role by another token, of which the server knows all by now.
     assert_eq!(scores(&client.bearing(5)), before);
 }
