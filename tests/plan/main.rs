@@ -28,7 +28,12 @@ const LEVELS: [&[&str]; 10] = [
         "services/telemetry",
         "services/text",
     ],
-    &["services/runtime", "services/serve", "services/sign-in"],
+    &[
+        "services/masking",
+        "services/runtime",
+        "services/serve",
+        "services/sign-in",
+    ],
     &[
         "services/account-client",
         "services/adopt",

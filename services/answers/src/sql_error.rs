@@ -123,7 +123,7 @@ impl SqlErrors {
             QueryError::Empty => "Query is empty",
             QueryError::Refused(refusal) => {
                 let mut text = refusal.to_string();
-                if let Some(hint) = access::refused(*refusal, self.write_rule()) {
+                if let Some(hint) = access::refused(refusal, self.write_rule()) {
                     push(&mut text, "HINT", &hint);
                 }
                 return Reported::new(text);

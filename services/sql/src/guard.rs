@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Reason not to send a text to PostgreSQL. `Display` is for the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The text holds a NUL character, which ends a text on PostgreSQL's side.
@@ -81,6 +81,12 @@ pub enum Refusal {
         /// The limit.
         max: usize,
     },
+    /// The text uses masked columns in a way that could show their values.
+    #[error("query rejected: {0}")]
+    Masked(Box<str>),
+    /// The masked columns of the database are not known yet.
+    #[error("query rejected: the database is not ready, its masked columns are not known yet")]
+    NotReady,
     /// A name uses UESCAPE, which this crate does not read.
     #[error("query rejected: UESCAPE is not supported in names, write the name as it is")]
     Escape,

@@ -30,10 +30,12 @@ mod statement_shape;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 pub use self::{
     guard::Refusal,
     identity_guard::{explains, keep_identity},
-    planned::Planned,
+    planned::{Planned, explained},
     policy::{Danger, Policy},
     statement_shape::{Bounds, StatementShape},
 };
@@ -68,6 +70,47 @@ pub enum Token<'a> {
     Symbol(u8),
     /// A comment, string or quoted name that has no end.
     Unclosed,
+}
+
+// === impl Token ===
+
+impl<'a> Token<'a> {
+    /// Returns the name that PostgreSQL reads here: unquoted, unescaped, and folded if it has no
+    /// quotes. A keyword is returned as a name, too.
+    ///
+    /// ```
+    /// use ziggurat_sql::Lexer;
+    ///
+    /// let text = r#"A."B""c" U&"d\0065" 'f' 7"#;
+    /// let names: Vec<_> = Lexer::new(text).filter_map(|token| token.identifier()).collect();
+    /// assert_eq!(names, ["a", "B\"c", "de"]);
+    /// ```
+    #[must_use]
+    pub fn identifier(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Word(word) => {
+                let name = spelling::folded(word);
+                let is_upper = name.bytes().any(|byte| byte.is_ascii_uppercase());
+                Some(if is_upper {
+                    name.to_ascii_lowercase().into()
+                } else {
+                    name
+                })
+            }
+            Self::Quoted(name) => Some(unquoted(Cow::Borrowed(name))),
+            Self::Escaped(name) => Some(spelling::unescaped(&unquoted(name.into())).into()),
+            _ => None,
+        }
+    }
+}
+
+/// Replaces doubled quotes.
+fn unquoted(name: Cow<'_, str>) -> Cow<'_, str> {
+    if name.contains("\"\"") {
+        name.replace("\"\"", "\"").into()
+    } else {
+        name
+    }
 }
 
 // === impl Lexer ===

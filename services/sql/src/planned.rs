@@ -40,7 +40,7 @@ impl Planned {
         if is(first, EXPLAINABLE) {
             Self::From(0)
         } else if is(first, &["EXPLAIN"]) {
-            explained(text, lexer)
+            run_by_explain(text, lexer)
         } else if is(first, &["CREATE"]) {
             created(lexer)
         } else if is(first, CHEAP) {
@@ -71,8 +71,24 @@ const EMPTY: &[&str] = &[
     "PROCEDURE",
 ];
 
-/// Finds the statement of an EXPLAIN that runs it.
-fn explained(text: &str, mut lexer: Lexer<'_>) -> Planned {
+/// Returns the statement that an EXPLAIN is about, or `None` if the text is not an EXPLAIN.
+///
+/// ```
+/// let text = "EXPLAIN (ANALYZE, COSTS off) SELECT 1";
+/// assert_eq!(ziggurat_sql::explained(text), Some("SELECT 1"));
+/// assert_eq!(ziggurat_sql::explained("SELECT 1"), None);
+/// ```
+#[must_use]
+pub fn explained(text: &str) -> Option<&str> {
+    let mut lexer = Lexer::new(text);
+    match lexer.next() {
+        Some(Token::Word(word)) if is(word, &["EXPLAIN"]) => Some(statement(text, lexer)?.0),
+        _ => None,
+    }
+}
+
+/// Finds the statement of an EXPLAIN, and whether it runs.
+fn statement<'a>(text: &'a str, mut lexer: Lexer<'a>) -> Option<(&'a str, bool)> {
     let mut runs = false;
     let mut depth = 0_usize;
     // The list of options stands directly behind the word.
@@ -86,10 +102,17 @@ fn explained(text: &str, mut lexer: Lexer<'_>) -> Planned {
             Some(Token::Word(word)) if is(word, &["VERBOSE"]) => {}
             Some(_) if depth > 0 => {}
             Some(_) => break end,
-            None => return Planned::Nothing,
+            None => return None,
         }
     };
-    let statement = text[start..].trim_start();
+    Some((text[start..].trim_start(), runs))
+}
+
+/// Finds the statement of an EXPLAIN that runs it.
+fn run_by_explain(text: &str, lexer: Lexer<'_>) -> Planned {
+    let Some((statement, runs)) = statement(text, lexer) else {
+        return Planned::Nothing;
+    };
     match Planned::of(statement) {
         Planned::From(_) if runs => Planned::From(text.len() - statement.len()),
         planned if runs => planned,

@@ -44,7 +44,7 @@ pub(super) fn read_only(rule: WriteRule) -> String {
 }
 
 /// Describes the allowed alternative to a refused text.
-pub(super) fn refused(refusal: Refusal, rule: WriteRule) -> Option<String> {
+pub(super) fn refused(refusal: &Refusal, rule: WriteRule) -> Option<String> {
     Some(match refusal {
         Refusal::Several => {
             "Send each statement in a call of its own; WITH joins several queries to one."
