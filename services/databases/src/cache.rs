@@ -44,6 +44,8 @@ const MAX_VIEWS: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Cache {
     database: Arc<Database>,
+    /// Names of columns without defaults, since their values are masked for some callers.
+    hidden: Vec<String>,
     state: Mutex<State>,
     /// The tables as roles of callers see them.
     views: Mutex<HashMap<Box<str>, Arc<Metadata>>>,
@@ -112,9 +114,15 @@ impl MetadataError {
 
 impl Cache {
     pub(super) fn new(database: Arc<Database>) -> Arc<Self> {
+        Self::hiding(database, Vec::new())
+    }
+
+    /// Makes a cache without the defaults of columns with these names.
+    pub(super) fn hiding(database: Arc<Database>, hidden: Vec<String>) -> Arc<Self> {
         let (state, views) = Default::default();
         Arc::new(Self {
             database,
+            hidden,
             state,
             views,
         })
@@ -270,7 +278,9 @@ impl Cache {
         let read = async {
             let lease = pool.lease().await?;
             lock(&self.state).is_connected = true;
-            Metadata::load(lease).await
+            let mut metadata = Metadata::load(lease).await?;
+            metadata.hide_defaults(&self.hidden);
+            Ok(metadata)
         };
         read.await.inspect_err(|error| {
             // Connection errors are logged when a caller receives them.

@@ -10,7 +10,10 @@ use ziggurat_callers::{Callers, KnownCallers};
 use ziggurat_postgres::database::Database;
 use ziggurat_tokens::{Holder, Identity};
 
-use crate::cache::Cache;
+use crate::{
+    cache::Cache,
+    masked::{KnownMasks, Masks},
+};
 
 /// A database, and the users that may use it.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub struct Configured {
     callers: Option<Arc<KnownCallers>>,
     /// Set once the version of PostgreSQL was looked at, if it knows its callers.
     pub(crate) is_version_asked: Arc<AtomicBool>,
+    /// Rules for masked columns, if there are some.
+    masks: Option<Arc<KnownMasks>>,
     pub(super) cache: Arc<Cache>,
 }
 
@@ -63,6 +68,7 @@ impl Configured {
             clients: Arc::default(),
             callers: None,
             is_version_asked: Arc::default(),
+            masks: None,
             database,
         }
     }
@@ -96,6 +102,25 @@ impl Configured {
         self.callers.is_some()
     }
 
+    /// Masks columns for callers.
+    pub fn with_masks(self, masks: Masks) -> Self {
+        let rules = masks.masking.rules().iter();
+        let hidden = rules.map(|rule| rule.column.clone()).collect();
+        let known = KnownMasks::new(masks, &self.database);
+        Self {
+            cache: Cache::hiding(Arc::clone(&self.database), hidden),
+            masks: Some(Arc::new(known)),
+            ..self
+        }
+    }
+
+    /// Drops the columns that rules mask, since definitions of tables may have changed.
+    pub(super) fn forget_masks(&self) {
+        if let Some(known) = &self.masks {
+            known.masks().masking.forget();
+        }
+    }
+
     /// Returns the database.
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
@@ -116,9 +141,13 @@ impl Configured {
             Some(identity) if !identity.may_write() => &self.read_only,
             _ => &self.database,
         };
-        match &self.callers {
+        let database = match &self.callers {
             Some(callers) => callers.database(database, identity),
             None => Arc::clone(database),
+        };
+        match &self.masks {
+            Some(masks) => masks.database(database, identity),
+            None => database,
         }
     }
 
@@ -186,6 +215,10 @@ impl Configured {
             // A reload reads the files of roles again.
             && self.callers.is_none()
             && other.callers.is_none()
+            && match (&self.masks, &other.masks) {
+                (Some(one), Some(two)) => one.masks().is_same(two.masks()),
+                (one, two) => one.is_none() && two.is_none(),
+            }
             && self.database.is_same(&other.database)
     }
 }

@@ -33,6 +33,7 @@ mod error;
 pub mod fixture;
 mod inspection;
 mod listing;
+mod masked;
 mod old_versions;
 mod overview;
 #[cfg(test)]
@@ -68,6 +69,7 @@ pub use self::{
     error::{AdHocDenied, NoDatabase, SelectError},
     inspection::{Extension, Inspection, RoleRights},
     listing::{Entry, Listing},
+    masked::{MaskedCallers, Masks},
     overview::{Overview, TestError, Tested, Usage},
 };
 
@@ -462,6 +464,7 @@ impl Databases {
         let list = self.shared.list.load();
         for configured in list.iter().filter(is_it) {
             configured.cache.forget();
+            configured.forget_masks();
         }
         // The database may have left the list since.
         current.cache.forget();

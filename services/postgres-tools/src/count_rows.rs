@@ -217,7 +217,7 @@ impl Count {
             Some(condition) => Statement::wrapped(database, &self.before(), condition, AFTER)?,
             None => Statement::read_only(database, &self.from())?,
         };
-        let statement = statement.with_max_cost(call.max_cost());
+        let statement = statement.judged_by_plan().with_max_cost(call.max_cost());
         let mut rows = statement.run(call.lease(current.pool()).await?).await?;
         let mut count = String::new();
         while let Some(row) = rows.try_next().await? {

@@ -218,7 +218,8 @@ impl Question {
             offset: 0,
             rows: MAX_ROWS,
         };
-        let statement = Statement::wrapped(current.database(), command, &self.query, "")?;
+        let statement =
+            Statement::wrapped(current.database(), command, &self.query, "")?.judged_by_plan();
         let lease = call.lease(current.pool()).await?;
         let statement = statement.with_window(window).with_max_cost(call.max_cost());
         let mut rows = statement.run(lease).await?;

@@ -20,7 +20,7 @@ use ziggurat_mcp::{
     Annotations, Error, Recorded, Reported, Structure, ToolDescriptor, ToolHandler, ToolRequest,
     ToolResult,
 };
-use ziggurat_postgres::error::QueryError;
+use ziggurat_postgres::{error::QueryError, statement::MaskedColumns};
 use ziggurat_telemetry::traces::Trace;
 use ziggurat_vector_search::{Metric, Nearest, Neighbour};
 
@@ -106,8 +106,13 @@ impl SimilaritySearch {
             // The table may have been created just now.
             metadata = client::recent_metadata(current).await?;
         }
-        let place = TargetTable::find(&metadata, table)
+        let mut place = TargetTable::find(&metadata, table)
             .map_err(|problem| advice::explain(&problem, current.label(), &metadata, form))?;
+        let masked = MaskedColumns::of(current.pool(), place.table.oid()).await;
+        let masked = masked.map_err(|error| Reported::new(error.to_string()))?;
+        if !place.leave_out(masked) {
+            return Err(Reported::new("The texts of this table are masked.").into());
+        }
         Ok(self.search(search_call, current, &place, form).await?)
     }
 

@@ -21,6 +21,7 @@ mod connection_limit;
 mod host;
 mod invalid;
 mod keys;
+mod masking;
 pub mod parameters;
 mod password;
 mod password_command;
@@ -56,6 +57,7 @@ pub use self::{
     host::Host,
     invalid::InvalidDatabase,
     keys::ConnectKeys,
+    masking::{CallerMasks, Enforcement, MaskRule, Masking},
     parameters::{InvalidParameter, Parameters},
     password::Password,
     password_command::PasswordCommand,
@@ -64,6 +66,7 @@ pub use self::{
 };
 pub(crate) use self::{
     connection_limit::{ConnectionLimit, Permits},
+    masking::{CallerColumns, ResultMasks, Taint},
     password_command::Issued,
     session::{Match, ServerState},
     target::Target,
@@ -205,6 +208,8 @@ pub struct Database {
     limit: Arc<ConnectionLimit>,
     /// The role of a caller or its refusal, where the database knows its callers.
     served: Option<Arc<Served>>,
+    /// The masks that hold for a caller, if there are some.
+    masks: Option<Arc<CallerMasks>>,
 }
 
 // === impl Settings ===
@@ -405,6 +410,7 @@ impl TryFrom<Settings> for Database {
             certificates,
             targets,
             served: None,
+            masks: None,
         })
     }
 }
@@ -449,6 +455,7 @@ impl Database {
                     .logging_in_as(acting.role(), folder.as_deref())?;
                 Self {
                     limit: Arc::clone(&self.limit),
+                    masks: self.masks.clone(),
                     ..Self::try_from(settings)?
                 }
             }
@@ -470,6 +477,22 @@ impl Database {
             served,
             ..self.clone()
         }
+    }
+
+    /// Returns the same database, with the same limit on connections, as a caller sees it for whom
+    /// some columns are masked.
+    #[must_use]
+    pub fn masked(&self, masks: CallerMasks) -> Self {
+        Self {
+            masks: Some(Arc::new(masks)),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the masks that hold for the caller, if there are some.
+    #[must_use]
+    pub fn masks(&self) -> Option<&Arc<CallerMasks>> {
+        self.masks.as_ref()
     }
 
     /// Returns the role and the settings of a caller, if it has some of its own.

@@ -132,6 +132,17 @@ impl Report {
         }
     }
 
+    /// Returns the report without the texts, which may quote values.
+    pub(crate) fn without_values(&self) -> Self {
+        let error = ServerError {
+            severity: self.severity.to_owned(),
+            message: "the statement failed".to_owned(),
+            code: self.sqlstate.clone(),
+            ..ServerError::default()
+        };
+        Self::new(&error, 0)
+    }
+
     /// Makes a report with only a code.
     #[cfg(any(test, feature = "test-support"))]
     #[must_use]

@@ -287,6 +287,23 @@ impl Metadata {
             .is_ok()
     }
 
+    /// Drops the defaults of the columns with these names, before anything shares the tables.
+    ///
+    /// # Panics
+    /// Panics if a role sees them already.
+    pub fn hide_defaults(&mut self, names: &[String]) {
+        if names.is_empty() {
+            return;
+        }
+        let content = Arc::get_mut(&mut self.content).expect("tables that were just read");
+        for column in &mut content.columns {
+            let name = content.words.text(column.name);
+            if names.iter().any(|hidden| hidden == name) {
+                column.default = TextId::EMPTY;
+            }
+        }
+    }
+
     /// Returns whether tables are missing because a limit was reached.
     #[must_use]
     pub fn is_cut(&self) -> bool {
@@ -466,6 +483,12 @@ impl<'a> Column<'a> {
     #[must_use]
     pub fn name(self) -> &'a str {
         self.metadata.content.words.text(self.entry.name)
+    }
+
+    /// Returns its number in its table.
+    #[must_use]
+    pub fn number(self) -> u16 {
+        self.entry.number
     }
 
     /// Returns its type with its modifiers, as `format_type` writes it: `character varying(50)`.

@@ -62,11 +62,11 @@ pub use self::{
     error::LeaseError,
     reaper::Reaper,
 };
+use self::{connection::Connection, inner::HeldConnection, reaper::CleanupJob, wait::Wait};
 pub(crate) use self::{
     connection::{Session, milliseconds},
     inner::Inner,
 };
-use self::{inner::HeldConnection, reaper::CleanupJob, wait::Wait};
 
 /// Factor for the connections that the sessions of one account share.
 const SHARE: u32 = 4;
@@ -486,6 +486,16 @@ impl Pool {
     pub async fn side_connection(&self) -> Result<Client, LeaseError> {
         let until = Wait::begin(&self.inner.database).end_of_connecting();
         let connection = self.inner.connect(until).await?;
+        Ok(connection.client)
+    }
+
+    /// Opens a second connection to the same database without the role and the masks of a caller.
+    pub(crate) async fn side_connection_to(
+        &self,
+        database: &Arc<Database>,
+    ) -> Result<Client, LeaseError> {
+        let until = Wait::begin(database).end_of_connecting();
+        let connection = Connection::open(database, until).await?;
         Ok(connection.client)
     }
 

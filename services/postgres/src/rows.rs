@@ -13,6 +13,7 @@ use ziggurat_runtime::lock;
 use ziggurat_text::{Line, Plain};
 
 use crate::{
+    database::ResultMasks,
     driver::{self, Field},
     error::QueryError,
     kind::Kind,
@@ -29,6 +30,7 @@ pub struct ResultColumn {
     type_oid: u32,
     kind: Kind,
     origin: (u32, i16),
+    is_masked: bool,
 }
 
 /// Columns of a result, and its rows as they arrive.
@@ -41,6 +43,8 @@ pub struct Rows {
     columns: Arc<[ResultColumn]>,
     is_command: bool,
     extent: Option<Extent>,
+    /// Masks of the columns, if there are some.
+    masks: Option<Arc<ResultMasks>>,
     handoff: Handoff,
     /// `None` after its end.
     driver: Option<Driver>,
@@ -101,20 +105,62 @@ pub(super) struct Handoff {
 /// Item of a driver: first the head, then rows.
 pub(super) enum Item {
     Head {
-        columns: Arc<[ResultColumn]>,
+        header: Header,
         is_command: bool,
         extent: Option<Extent>,
     },
     Row(driver::Row),
 }
 
+/// Columns of a result, without those that a mask drops, and the masks of its rows.
+#[derive(Clone, Default)]
+pub(super) struct Header {
+    columns: Arc<[ResultColumn]>,
+    masks: Option<Arc<ResultMasks>>,
+}
+
+// === impl Header ===
+
+impl Header {
+    /// Makes the columns of a result.
+    pub(super) fn new(
+        fields: &[Field],
+        kind: impl Fn(u32) -> Option<Kind>,
+        masks: Option<Arc<ResultMasks>>,
+    ) -> Self {
+        let columns = fields.iter().map(|field| ResultColumn::new(field, &kind));
+        let Some(masks) = masks else {
+            return Self {
+                columns: columns.collect(),
+                masks: None,
+            };
+        };
+        let masked = columns
+            .enumerate()
+            .filter_map(|(place, column)| match masks.mask(place) {
+                Some(mask) if mask.drops() => None,
+                Some(_) => Some(column.masked()),
+                None => Some(column),
+            });
+        Self {
+            columns: masked.collect(),
+            masks: Some(masks),
+        }
+    }
+
+    /// Returns whether the result has no columns, not even masked ones.
+    pub(super) fn is_empty(&self) -> bool {
+        self.columns.is_empty() && self.masks.is_none()
+    }
+}
+
 // === impl Item ===
 
 impl Item {
     /// Makes a head for an unknown number of rows.
-    pub(super) fn head(columns: Arc<[ResultColumn]>) -> Self {
+    pub(super) fn head(header: Header) -> Self {
         Self::Head {
-            columns,
+            header,
             is_command: false,
             extent: None,
         }
@@ -124,12 +170,23 @@ impl Item {
 // === impl ResultColumn ===
 
 impl ResultColumn {
-    pub(super) fn new(field: &Field, kind: impl Fn(u32) -> Option<Kind>) -> Self {
+    fn new(field: &Field, kind: impl Fn(u32) -> Option<Kind>) -> Self {
         Self {
             name: field.name.clone(),
             type_oid: field.type_oid,
             kind: kind(field.type_oid).unwrap_or(Kind::Text),
             origin: field.origin,
+            is_masked: false,
+        }
+    }
+
+    /// Returns the same column with masked values, which are texts.
+    fn masked(self) -> Self {
+        Self {
+            type_oid: TEXT,
+            kind: Kind::Text,
+            is_masked: true,
+            ..self
         }
     }
 
@@ -141,6 +198,7 @@ impl ResultColumn {
             type_oid: TEXT,
             kind: Kind::Text,
             origin: (0, 0),
+            is_masked: false,
         }
     }
 
@@ -154,6 +212,12 @@ impl ResultColumn {
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Returns whether its values are masked.
+    #[must_use]
+    pub fn is_masked(&self) -> bool {
+        self.is_masked
     }
 
     /// Returns the OID of its type, or of the base type of its domain.
@@ -185,13 +249,14 @@ impl Rows {
         });
         match head.await? {
             Some(Item::Head {
-                columns,
+                header: Header { columns, masks },
                 is_command,
                 extent,
             }) => Ok(Self {
                 columns,
                 is_command,
                 extent,
+                masks,
                 handoff,
                 driver: Some(driver),
                 summary: None,
@@ -247,6 +312,10 @@ impl Stream for Rows {
         let polled = driver.as_mut().poll(cx);
         if let Some(Item::Row(values)) = this.handoff.take() {
             let columns = Arc::clone(&this.columns);
+            let values = match &this.masks {
+                Some(masks) => masks.apply(&values),
+                None => values,
+            };
             return Poll::Ready(Some(Ok(ResultRow { values, columns })));
         }
         let end = ready!(polled);

@@ -78,10 +78,13 @@
 //! and PostgreSQL does not check there whether the transaction is read-only.
 
 mod executor;
+mod masked_columns;
 #[cfg(test)]
 mod tests;
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
+
+pub use self::masked_columns::MaskedColumns;
 
 use ziggurat_sql::{Bounds, Policy, Refusal, StatementShape, explains};
 
@@ -123,6 +126,7 @@ pub struct Statement {
     /// Number of rows above which PostgreSQL counts and keeps them first.
     counted_above: u32,
     max_cost: Option<f64>,
+    mask_mode: MaskMode,
     /// Values for `$1`, `$2` and so on.
     values: Arc<[Value]>,
 }
@@ -140,6 +144,19 @@ pub struct Window {
 enum Access {
     ReadOnly,
     ReadWrite,
+}
+
+/// Masking of a statement, if columns are masked for its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MaskMode {
+    /// The operator's configuration for the texts of callers.
+    Configured,
+    /// Masked columns may only be selected, whatever is configured.
+    Plan,
+    /// Columns of the result are masked by their origin, whatever is configured.
+    Origin,
+    /// Nothing is masked.
+    Off,
 }
 
 /// Way to send a text to PostgreSQL.
@@ -265,6 +282,7 @@ impl Statement {
             notices: None,
             counted_above: MAX_ROWS,
             max_cost: None,
+            mask_mode: MaskMode::Configured,
             values: Arc::default(),
             text: text.into(),
         })
@@ -342,6 +360,26 @@ impl Statement {
     /// little whatever the tables hold, such as a SHOW or a DROP, has no cost.
     pub fn with_max_cost(mut self, max_cost: Option<f64>) -> Self {
         self.max_cost = max_cost;
+        self
+    }
+
+    /// Lets its plan decide if it may use masked columns, whatever is configured: its result tells
+    /// something about values that it does not return.
+    pub fn judged_by_plan(mut self) -> Self {
+        self.mask_mode = MaskMode::Plan;
+        self
+    }
+
+    /// Masks its result by the origins of the columns, whatever is configured: its text is the
+    /// operator's.
+    pub fn masked_by_origin(mut self) -> Self {
+        self.mask_mode = MaskMode::Origin;
+        self
+    }
+
+    /// Masks nothing: its text is the operator's, who allows that.
+    pub fn unmasked(mut self) -> Self {
+        self.mask_mode = MaskMode::Off;
         self
     }
 

@@ -18,6 +18,9 @@ pub(crate) struct DescribedColumn {
     table: Option<String>,
     /// Its name in that table.
     column: Option<String>,
+    /// True if its values are masked; else left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    masked: Option<bool>,
 }
 
 /// Describes columns, as far as their types and tables are known.
@@ -40,6 +43,7 @@ pub(crate) fn described(current: &Current, columns: &[ResultColumn]) -> Vec<Desc
             data_type: name.as_deref().map(str::to_owned),
             table: origin.map(|(table, _)| format!("{}.{}", table.schema(), table.name())),
             column: origin.map(|(_, column)| column.name().to_owned()),
+            masked: column.is_masked().then_some(true),
         }
     });
     described.collect()

@@ -148,6 +148,13 @@ impl TableDetails {
         options: DetailOptions,
     ) -> Result<Vec<Self>, QueryError> {
         let tables = &tables[..tables.len().min(MAX_TABLES)];
+        // Statistics and checks have values in them.
+        let has_masks = lease.database().masks().is_some();
+        let options = if has_masks {
+            DetailOptions { values_max: 0 }
+        } else {
+            options
+        };
         let Some(text) = query::text(tables, options) else {
             return Ok(Vec::new());
         };
@@ -158,6 +165,13 @@ impl TableDetails {
             values: Vec::new(),
         };
         let found = query.read(lease, |row| Ok(row.clone())).await?;
-        rows::details(tables, &found).map_err(|error| QueryError::new(error, Phase::Run, 0))
+        let mut details =
+            rows::details(tables, &found).map_err(|error| QueryError::new(error, Phase::Run, 0))?;
+        if has_masks {
+            for table in &mut details {
+                table.checks.clear();
+            }
+        }
+        Ok(details)
     }
 }

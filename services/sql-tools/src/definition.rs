@@ -46,6 +46,8 @@ pub(crate) struct Definition {
     pub(crate) timeout: Option<Duration>,
     /// `None` for a tool that only reads.
     pub(crate) write: Option<Write>,
+    /// Its results show values of masked columns.
+    pub(crate) is_unmasked: bool,
     /// The file and the line, for the log.
     pub(crate) place: String,
     /// The caller without an identity.
@@ -138,9 +140,6 @@ impl Definition {
         });
         let timeout = problems.take(timeout.transpose());
         problems.take(row_limit(raw.row_limit, known, environment));
-        if raw.unmasked == Some(true) {
-            problems.add("unmasked needs masking, which this version does not have".to_owned());
-        }
         let write = if raw.write == Some(true) {
             problems.take(may_write(database.as_deref(), known));
             let always = problems.take(always_confirms(raw.confirm.as_deref()));
@@ -175,6 +174,7 @@ impl Definition {
             row_limit: raw.row_limit,
             timeout: timeout?,
             write,
+            is_unmasked: raw.unmasked.unwrap_or(false),
             place: String::new(),
             local: environment.local.clone(),
         })

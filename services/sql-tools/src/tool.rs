@@ -91,6 +91,11 @@ impl SqlTool {
         } else {
             Statement::read_only(database, text)?
         };
+        let statement = if definition.is_unmasked {
+            statement.unmasked()
+        } else {
+            statement.masked_by_origin()
+        };
         let rows = match definition.shape {
             // One more row is fetched than wanted, and tells that there are several.
             Shape::Value | Shape::Record => 1,

@@ -87,6 +87,9 @@ impl<'a> Scans<'a> {
                     .flat_map(|(_, columns)| columns.iter().copied())
                     .collect();
             }
+        } else if !self.tables.is_empty() {
+            // Of a single table, PostgreSQL leaves the alias out.
+            return self.tables.values().flatten().copied().collect();
         }
         self.guard.columns.iter().collect()
     }

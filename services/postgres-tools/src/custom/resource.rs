@@ -81,6 +81,7 @@ impl Rows {
             .await
             .map_err(Error::from)?;
         let statement = Statement::read_only(current.database(), &self.sql).map_err(unreadable)?;
+        let statement = statement.masked_by_origin();
         let lease = call.lease(current.pool()).await;
         let lease = lease.map_err(|error| unreadable(error.into()))?;
         let mut rows = statement.run(lease).await.map_err(unreadable)?;

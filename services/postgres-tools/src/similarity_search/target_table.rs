@@ -1,6 +1,9 @@
 //! The table and the columns that a search uses.
 
-use ziggurat_postgres::metadata::{Column, Metadata, Table};
+use ziggurat_postgres::{
+    metadata::{Column, Metadata, Table},
+    statement::MaskedColumns,
+};
 
 use crate::similarity_search::columns::{self, ColumnPair};
 
@@ -13,6 +16,8 @@ pub(super) struct TargetTable<'a> {
     pub(super) pairs: Vec<ColumnPair<'a>>,
     /// The text columns to show, at least one.
     pub(super) texts: Vec<Column<'a>>,
+    /// The columns that are masked for the caller, once they are known.
+    masked: Option<MaskedColumns>,
 }
 
 /// The reason why no table can be searched.
@@ -57,7 +62,25 @@ impl<'a> TargetTable<'a> {
             vectors,
             pairs,
             texts,
+            masked: None,
         })
+    }
+
+    /// Leaves masked columns out, and returns whether the table can still be searched.
+    pub(super) fn leave_out(&mut self, masked: MaskedColumns) -> bool {
+        let table = self.table.oid();
+        let is_open = |column: Column<'_>| !masked.has(table, column.number());
+        self.vectors.retain(|column| is_open(*column));
+        self.texts.retain(|column| is_open(*column));
+        self.pairs
+            .retain(|pair| is_open(pair.text) && is_open(pair.vector));
+        self.masked = Some(masked);
+        !(self.vectors.is_empty() || self.texts.is_empty())
+    }
+
+    fn is_masked(&self, column: Column<'_>) -> bool {
+        let masked = self.masked.as_ref();
+        masked.is_some_and(|it| it.has(self.table.oid(), column.number()))
     }
 
     /// Returns the column that identifies a row: a primary key of one column, else one named `id`.
@@ -71,6 +94,7 @@ impl<'a> TargetTable<'a> {
             let mut columns = self.table.columns();
             columns.find(|column| column.name() == "id")
         })
+        .filter(|column| !self.is_masked(*column))
     }
 
     /// Returns the shortest name that identifies the table.

@@ -84,6 +84,29 @@ impl Row {
         }
     }
 
+    /// Returns a row with other values, and the permit of this one.
+    pub(crate) fn with_values(
+        &self,
+        values: impl Iterator<Item = Option<impl AsRef<[u8]>>>,
+    ) -> Self {
+        let mut body = Vec::with_capacity(self.body.len());
+        for value in values {
+            // A value that is longer than PostgreSQL allows is left out, as NULL.
+            let sized = value.and_then(|it| Some((i32::try_from(it.as_ref().len()).ok()?, it)));
+            if let Some((length, value)) = sized {
+                body.extend(length.to_be_bytes());
+                body.extend_from_slice(value.as_ref());
+            } else {
+                body.extend((-1_i32).to_be_bytes());
+            }
+        }
+        Self {
+            body: body.into(),
+            fields: Arc::clone(&self.fields),
+            permit: self.permit.clone(),
+        }
+    }
+
     /// Returns its permit, if it is large.
     pub(crate) fn permit(&self) -> Option<&Arc<LargeRowPermit>> {
         self.permit.as_ref()

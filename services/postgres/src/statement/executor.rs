@@ -1,6 +1,7 @@
 //! Executes one statement.
 
 mod cost;
+mod masked;
 mod spool;
 mod text;
 
@@ -14,8 +15,11 @@ use crate::{
     driver::{DriverError, Event, Field},
     error::{Phase, QueryError},
     pool::{Lease, Pool},
-    rows::{Handoff, Item, ResultColumn, Summary},
-    statement::{Access, Route, Statement, Window},
+    rows::{Handoff, Header, Item, Summary},
+    statement::{
+        Access, Route, Statement, Window,
+        executor::masked::{Masked, header, without_values},
+    },
     statement_log::{Counts, StatementLog},
 };
 
@@ -39,7 +43,9 @@ pub(super) fn execute(
         lease,
         handoff,
         progress: Progress::default(),
-        columns: None,
+        header: None,
+        fields: None,
+        masked: None,
         comment,
         statement,
     };
@@ -56,7 +62,11 @@ struct Execution {
     handoff: Handoff,
     progress: Progress,
     /// Columns, known after PostgreSQL has parsed the text, or before the first row.
-    columns: Option<Arc<[ResultColumn]>>,
+    header: Option<Header>,
+    /// The same as PostgreSQL described them, after it has parsed the text.
+    fields: Option<Arc<[Field]>>,
+    /// Masks that hold for the caller.
+    masked: Option<Masked>,
     /// Comment before the statement, or an empty text. It is ASCII.
     comment: String,
 }
@@ -109,6 +119,12 @@ impl Execution {
             AttemptError::Failed(error) => error,
             AttemptError::Unfit => unreachable!("only a cursor can be unfit"),
         });
+        let hides_errors = self.masked.as_ref().is_some_and(|it| it.hides_errors);
+        let done = if hides_errors {
+            done.map_err(without_values)
+        } else {
+            done
+        };
         if let Err(QueryError::Connection(error)) = &done {
             let database = self.lease.database().name();
             let error = error as &dyn Error;
@@ -119,15 +135,22 @@ impl Execution {
 
     async fn attempt(&mut self) -> Result<Summary, AttemptError> {
         self.progress = Progress::default();
-        self.columns = None;
+        self.header = None;
         self.lease.limit(self.statement.timeout);
         if self.statement.outlives && self.lease.session().is_shared {
             return Err(AttemptError::Failed(Refusal::Session.into()));
         }
+        if self.lease.database().masks().is_some() {
+            // Boxed, since most callers have no masks.
+            let judged = Box::pin(self.judge()).await;
+            judged.map_err(AttemptError::Failed)?;
+        }
         let route = self.statement.route();
         let done = match route {
             Route::Limited | Route::Nested | Route::CursorAtOnce
-                if self.statement.max_cost.is_none() && !self.statement.is_bound() =>
+                if self.statement.max_cost.is_none()
+                    && !self.statement.is_bound()
+                    && !self.needs_plan() =>
             {
                 self.at_once().await
             }
@@ -193,7 +216,7 @@ impl Execution {
         }
         self.flush_and_open(!is_one).await?;
         if let Err(error) = self.read(0).await {
-            let is_understood = self.columns.is_some();
+            let is_understood = self.header.is_some();
             let error = QueryError::new(error, Phase::Run, lead);
             let is_unfit = match (is_limited, is_one) {
                 // PostgreSQL parses all of a message before it runs any of it.
@@ -281,7 +304,7 @@ impl Execution {
         if let Err(error) = self.flush_and_read(skip).await {
             let error = QueryError::new(error, Phase::Run, lead);
             let completed = self.progress.completed;
-            let has_run = is_bound && self.columns.is_some() || !is_bound && completed > 0;
+            let has_run = is_bound && self.header.is_some() || !is_bound && completed > 0;
             let is_unfit = route.wraps() && !has_run;
             return Err(self.stop(error, is_unfit, false).await);
         }
@@ -303,7 +326,8 @@ impl Execution {
     /// Returns whether BEGIN is sent with the statement: in parentheses it can only be a query.
     fn is_pipelined(&self, route: Route) -> bool {
         let is_query = matches!(route, Route::Limited | Route::Nested);
-        is_query && self.statement.is_bound() && self.statement.max_cost.is_none()
+        let is_judged = self.statement.max_cost.is_some() || self.needs_plan();
+        is_query && self.statement.is_bound() && !is_judged
     }
 
     /// Begins a transaction, and lets PostgreSQL parse and plan the text as far as necessary.
@@ -311,7 +335,7 @@ impl Execution {
         // With values PostgreSQL takes one statement only.
         let is_proved = route != Route::Script && !self.statement.is_bound();
         self.progress = Progress::default();
-        self.columns = None;
+        self.header = None;
         self.queue_opening();
         if self.is_pipelined(route) {
             return Ok(());
@@ -323,6 +347,7 @@ impl Execution {
         if is_proved && let Err(error) = self.prove().await {
             return Err(self.stop(error, false, true).await);
         }
+        self.check_masks().await?;
         self.check_cost(route).await
     }
 
@@ -375,7 +400,9 @@ impl Execution {
                 Some(_) => {}
             }
         }
-        self.columns = Some(columns(&fields, &self.lease.pool()).await);
+        let pool = self.lease.pool();
+        self.header = Some(header(&fields, &pool, self.masked.as_mut()).await);
+        self.fields = Some(fields);
         Ok(())
     }
 
@@ -399,7 +426,7 @@ impl Execution {
                 Event::Ready => break,
                 Event::Completed { rows } => progress.complete(rows),
                 Event::Columns(fields) if progress.set == RowsState::Awaited => {
-                    self.columns = Some(columns(&fields, &pool).await);
+                    self.header = Some(header(&fields, &pool, self.masked.as_mut()).await);
                 }
                 Event::Columns(_) | Event::Parameters(_) => {}
                 _ if progress.set == RowsState::Over => {}
@@ -418,8 +445,8 @@ impl Execution {
                     if progress.set == RowsState::Awaited {
                         progress.set = RowsState::Arriving;
                         progress.has_head = true;
-                        let columns = self.columns.clone().unwrap_or_default();
-                        self.handoff.put(Item::head(columns)).await;
+                        let header = self.header.clone().unwrap_or_default();
+                        self.handoff.put(Item::head(header)).await;
                     }
                     if progress.skipped < skip {
                         progress.skipped += 1;
@@ -478,12 +505,12 @@ impl Execution {
             self.end().await?;
         }
         let progress = &self.progress;
-        let columns = self.columns.take().unwrap_or_default();
-        let is_command = may_be_command && progress.set == RowsState::Awaited && columns.is_empty();
+        let header = self.header.take().unwrap_or_default();
+        let is_command = may_be_command && progress.set == RowsState::Awaited && header.is_empty();
         if !progress.has_head {
             self.handoff
                 .put(Item::Head {
-                    columns,
+                    header,
                     is_command,
                     extent: None,
                 })
@@ -518,9 +545,9 @@ impl Progress {
     }
 }
 
-/// Returns the columns of a result. Unknown types are looked up on another connection, since this
-/// one is in the middle of an answer.
-async fn columns(fields: &[Field], pool: &Pool) -> Arc<[ResultColumn]> {
+/// Looks up unknown types of a result on another connection, since this one is in the middle of an
+/// answer.
+async fn learn_types(fields: &[Field], pool: &Pool) {
     let unknown: Vec<u32> = fields
         .iter()
         .map(|field| field.type_oid)
@@ -537,10 +564,6 @@ async fn columns(fields: &[Field], pool: &Pool) -> Arc<[ResultColumn]> {
             "cannot look up types"
         );
     }
-    fields
-        .iter()
-        .map(|field| ResultColumn::new(field, |oid| pool.catalogue().kind(oid)))
-        .collect()
 }
 
 async fn learn(oids: &[u32], pool: &Pool) -> Result<(), Box<dyn Error + Send + Sync>> {

@@ -89,8 +89,11 @@ impl Cache {
         options: DetailOptions,
     ) -> Result<(), Error> {
         let mut missing = Vec::new();
+        // Details are kept for callers without masks only.
+        let is_kept = current.database().masks().is_none();
         for &at in tables {
-            match (self.known(metadata, at), lines.table(at)) {
+            let known = self.known(metadata, at).filter(|_| is_kept);
+            match (known, lines.table(at)) {
                 (Some(known), _) => _ = lines.details.insert(at, known),
                 (None, Some(table)) => missing.push((at, (table.schema(), table.name()))),
                 (None, None) => {}
@@ -108,7 +111,9 @@ impl Cache {
             let found = missing.iter().find(|(_, missing)| *missing == name);
             if let Some(&(at, _)) = found {
                 let details = Arc::new(details);
-                self.keep(metadata, at, Arc::clone(&details));
+                if is_kept {
+                    self.keep(metadata, at, Arc::clone(&details));
+                }
                 lines.details.insert(at, details);
             }
         }

@@ -115,10 +115,6 @@ fn a_tool_that_cannot_work_is_refused() {
             "row_limit is not from 1 to 1000",
         ),
         (
-            "statement: SELECT 1, unmasked: true",
-            "unmasked needs masking, which this version does not have",
-        ),
-        (
             "statement: SELECT 1, confirm: always",
             "confirm: always needs write: true",
         ),

@@ -28,6 +28,7 @@ use ziggurat_postgres::{
     single_round_trip::{ReadOnlyQuery, prove},
     statement::Statement,
 };
+use ziggurat_sql::Refusal;
 
 /// Limit on the bytes of a plan.
 const MAX_PLAN_BYTES: usize = 16 << 20;
@@ -103,6 +104,11 @@ impl PlannedText {
         let text = text.trim().trim_end_matches(is_end);
         if text.is_empty() {
             return Err(QueryError::Empty);
+        }
+        if database.masks().is_some() {
+            // A plan tells how many rows have a value.
+            let why = "index advice may not be used beside masked columns";
+            return Err(Refusal::Masked(why.into()).into());
         }
         // By itself, and as it is sent: EXPLAIN hides the command from the policy.
         for command in ["", EXPLAIN] {

@@ -95,7 +95,7 @@ impl Execution {
     }
 
     /// Ends the transaction of a statement that does not run.
-    async fn refuse(&mut self, error: QueryError) -> AttemptError {
+    pub(super) async fn refuse(&mut self, error: QueryError) -> AttemptError {
         let client = self.lease.begin();
         client.queue("ROLLBACK");
         match client.drain().await {

@@ -36,7 +36,7 @@ impl Execution {
             has_more: counted > most.into(),
         };
         let head = Item::Head {
-            columns: self.columns.clone().unwrap_or_default(),
+            header: self.header.clone().unwrap_or_default(),
             is_command: false,
             extent: Some(extent),
         };

@@ -1,0 +1,172 @@
+//! Texts that name tables with masked columns.
+
+use std::borrow::Cow;
+
+use ziggurat_masking::plan::Refusal;
+use ziggurat_sql::{Lexer, Token};
+
+use crate::database::masking::CallerColumns;
+
+/// A text, by the names in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Taint {
+    /// It names no table with masked columns.
+    None,
+    /// It names this one, or a function that may show it.
+    Table(String),
+    /// It names this view, of which a plan does not show the masked columns.
+    Opaque(String),
+}
+
+/// Names of relations and functions that show values of columns whatever they are called, or read
+/// relations that are named in a value, or run a text. A star stands for any end of a name.
+const READERS: [&str; 26] = [
+    "pg_stats*",
+    "pg_statistic*",
+    "pg_toast*",
+    "table_to_xml*",
+    "schema_to_xml*",
+    "database_to_xml*",
+    "query_to_xml*",
+    "cursor_to_xml*",
+    "ts_stat",
+    "ts_rewrite",
+    "crosstab*",
+    "connectby",
+    "xpath_table",
+    "pgr_*",
+    "get_raw_page*",
+    "heap_page_item*",
+    "tuple_data_split",
+    "bt_page_*",
+    "bt_multi_page_*",
+    "brin_page_*",
+    "gist_page_*",
+    "gin_leafpage_items",
+    "hash_page_*",
+    "pg_get_wal_*",
+    "bt_index_*",
+    "verify_heapam",
+];
+
+/// Bytes of a name from which PostgreSQL may cut it.
+const LONGEST: usize = 63;
+
+/// Bytes of a name of a table that a longer name may mean.
+const LONG: usize = 60;
+
+impl CallerColumns {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// Fails if it names something that shows values of any table.
+    pub(crate) fn taint(&self, text: &str) -> Result<Taint, Refusal> {
+        let mut taint = Taint::None;
+        if renames_columns(text, |name| self.table(name).is_some()) {
+            // A plan has the new names.
+            return Ok(Taint::Opaque(self.any_table()));
+        }
+        for token in Lexer::new(text) {
+            let Some(name) = token.identifier() else {
+                // PostgreSQL may read on where this lexer cannot.
+                if token == Token::Unclosed && taint == Taint::None {
+                    taint = Taint::Table(self.any_table());
+                }
+                continue;
+            };
+            let name = lower(name);
+            if READERS.iter().any(|reader| fits(&name, reader)) {
+                return Err(Refusal::Function(name.into_owned()));
+            }
+            if let Some(table) = self.table(&name) {
+                if self.opaque.contains(&*name) {
+                    return Ok(Taint::Opaque(table.to_owned()));
+                }
+                taint = Taint::Table(table.to_owned());
+            } else if taint == Taint::None && self.refuses_function(&name) {
+                taint = Taint::Table(self.any_table());
+            }
+        }
+        Ok(taint)
+    }
+
+    /// Returns the table that a name means.
+    fn table(&self, name: &str) -> Option<&str> {
+        if name.len() > LONGEST {
+            let is_cut = |known: &&String| known.len() >= LONG && name.starts_with(&***known);
+            let cut = self.tables.keys().find(is_cut);
+            return cut.and_then(|known| self.tables.get(known)).map(|it| &**it);
+        }
+        self.tables.get(name).map(|it| &**it)
+    }
+
+    /// Returns a table for messages where none is named.
+    fn any_table(&self) -> String {
+        self.tables.values().min().cloned().unwrap_or_default()
+    }
+}
+
+/// Returns whether a text gives the columns of a table other names, as `person AS p (a, b)`.
+pub(super) fn renames_columns(text: &str, is_table: impl Fn(&str) -> bool) -> bool {
+    let tokens: Vec<_> = Lexer::new(text).collect();
+    let is_named = |token: &Token<'_>| token.identifier().is_some_and(|it| is_table(&lower(it)));
+    let follows = |at: usize| {
+        let between = |token: &&Token<'_>| match **token {
+            Token::Symbol(symbol) => matches!(symbol, b'*' | b')'),
+            Token::Word(word) => word.eq_ignore_ascii_case("AS"),
+            _ => false,
+        };
+        let mut rest = tokens[at + 1..].iter().skip_while(between);
+        let is_alias = match rest.next() {
+            Some(Token::Word(word)) => !RESERVED.iter().any(|it| word.eq_ignore_ascii_case(it)),
+            Some(token) => token.identifier().is_some(),
+            None => false,
+        };
+        is_alias && rest.next() == Some(&Token::Symbol(b'('))
+    };
+    (0..tokens.len()).any(|at| is_named(&tokens[at]) && follows(at))
+}
+
+/// Words that stand before a parenthesis and cannot be an alias.
+const RESERVED: [&str; 24] = [
+    "AND",
+    "ANY",
+    "ALL",
+    "CASE",
+    "ELSE",
+    "EXCEPT",
+    "FETCH",
+    "FROM",
+    "HAVING",
+    "ILIKE",
+    "IN",
+    "INTERSECT",
+    "LATERAL",
+    "LIKE",
+    "LIMIT",
+    "NOT",
+    "OFFSET",
+    "ON",
+    "OR",
+    "SELECT",
+    "THEN",
+    "UNION",
+    "USING",
+    "WHERE",
+];
+
+fn lower(name: Cow<'_, str>) -> Cow<'_, str> {
+    let is_lower = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+    if name.bytes().all(is_lower) {
+        name
+    } else {
+        name.to_lowercase().into()
+    }
+}
+
+fn fits(name: &str, pattern: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == pattern,
+    }
+}
