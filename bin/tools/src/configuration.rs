@@ -17,6 +17,7 @@ mod knowledgebase;
 mod limits;
 mod llm;
 mod logs;
+mod masking;
 mod provider;
 mod results;
 mod schema;
@@ -26,7 +27,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ziggurat_answers::ResultFormat;
 use ziggurat_callers::{Callers, EMAIL, EMAIL_VERIFIED};
@@ -165,9 +166,15 @@ impl Configuration {
         }
         let urls = &mut self.builtins.connection_urls;
         let knows_callers = self.databases.iter().any(|it| it.callers.is_some());
-        if knows_callers && *urls != ConnectionUrls::Off {
+        let has_masks = self.databases.iter().any(|it| it.masks.is_some());
+        if (knows_callers || has_masks) && *urls != ConnectionUrls::Off {
             if *urls != ConnectionUrls::Configured {
-                file.warn("builtins.connection_urls is off, since a database knows its callers");
+                let why = if knows_callers {
+                    "a database knows its callers"
+                } else {
+                    "columns are masked"
+                };
+                file.warn(format!("builtins.connection_urls is off, since {why}"));
             }
             *urls = ConnectionUrls::Off;
         }
@@ -196,6 +203,13 @@ impl Configuration {
             .warnings
             .extend(loaded.value.warn_of_unused_flags(overrides));
         Ok(loaded)
+    }
+
+    /// Returns whether the list of running statements has their texts. Literals in them may be masked
+    /// values.
+    pub(crate) fn shows_statements(&self) -> bool {
+        let has_masks = self.databases.iter().any(|it| it.masks.is_some());
+        !self.logs.hides_statements && !has_masks
     }
 
     /// Returns whether clients get the causes of failed connections. Over standard input and output
@@ -239,6 +253,20 @@ fn compat(file: &Section<'_>) -> bool {
     key.boolean().unwrap_or(false)
 }
 
+/// Reads the settings of the audit trail, if there is one.
+fn audit(
+    file: &Section<'_>,
+    databases: &[Entry],
+    folder: &Path,
+) -> Option<ziggurat_audit::Settings> {
+    let trail = ziggurat_audit::Settings::read(file)?;
+    Some(ziggurat_audit::Settings {
+        state_folder: Some(folder.to_owned()),
+        statement: masking::recorded(file, databases, trail.statement),
+        ..trail
+    })
+}
+
 fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     file.warn_of_unreadable(&[PREFIX, "PG"]);
     let (url, is_debug) = (
@@ -267,10 +295,13 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
     let limits_of_clients = Limits::read(&limits);
     let defaults = databases::defaults(tells_causes, &limits_of_clients);
     let data_folder = places.data_folder(&data_dir, CONVERSATIONS);
+    let mut databases = databases::read(&file.key("databases"), url, &defaults);
+    masking::read(file, &mut databases);
     let configuration = Configuration {
         http,
         auth,
-        databases: databases::read(&file.key("databases"), url, &defaults),
+        audit: audit(file, &databases, &data_folder),
+        databases,
         embedding: Embedding::read(&file.section("embedding")),
         llm: Llm::read(&file.section("llm")),
         knowledgebase: Knowledgebase::read(&file.section("knowledgebase")),
@@ -285,10 +316,6 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         shows_plans: shows_plans(&file.section("identity").key("explain")),
         protocol: Protocol::read(file, is_child),
         state: state::read(&file.section("state")),
-        audit: ziggurat_audit::Settings::read(file).map(|trail| ziggurat_audit::Settings {
-            state_folder: Some(data_folder.clone()),
-            ..trail
-        }),
         telemetry: TelemetrySettings::read(file).with_providers(file),
         sql_comment: SqlCommentKind::read(file),
         logs: Logs::read(file),

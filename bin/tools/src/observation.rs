@@ -45,7 +45,7 @@ impl Observation {
                 metrics,
                 tracer,
                 // HTTP can list the statements that run.
-                activity: has_http.then(|| Activity::new(!configuration.logs.hides_statements)),
+                activity: has_http.then(|| Activity::new(configuration.shows_statements())),
                 ..Calls::default()
             },
             trail,

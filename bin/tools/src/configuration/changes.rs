@@ -92,6 +92,7 @@ fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 1
     let propagates = |it: &Configuration| it.telemetry.propagate_to_providers;
     [
         ("databases", are_same(&one.databases, &two.databases)),
+        ("masking", have_same_masks(one, two)),
         ("builtins", one.builtins == two.builtins),
         ("results", one.results == two.results),
         ("schema", one.schema == two.schema),
@@ -123,6 +124,21 @@ fn different<const N: usize>(sections: [(&'static str, bool); N]) -> Vec<&'stati
     sections
         .filter_map(|(section, is_same)| (!is_same).then_some(section))
         .collect()
+}
+
+fn have_same_masks(one: &Configuration, two: &Configuration) -> bool {
+    let masks = |configuration: &Configuration| {
+        let databases = configuration.databases.iter();
+        let masks =
+            databases.filter_map(|it| Some((it.database.name().to_owned(), it.masks.clone()?)));
+        masks.collect::<Vec<_>>()
+    };
+    let (one, two) = (masks(one), masks(two));
+    let same = one
+        .iter()
+        .zip(&two)
+        .all(|(a, b)| a.0 == b.0 && a.1.is_same(&b.1));
+    one.len() == two.len() && same
 }
 
 fn destination(configuration: &Configuration) -> Option<&Destination> {

@@ -34,6 +34,7 @@ mod limits;
 mod logins;
 mod logs;
 mod manual;
+mod masking;
 mod methods;
 mod metrics;
 mod order;

@@ -39,6 +39,8 @@ impl RawDatabase {
             clients: self.clients,
             connect: self.connect,
             callers: self.callers,
+            // Another section names them.
+            masks: None,
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
 use ziggurat_callers::Callers;
-use ziggurat_databases::Configured;
+use ziggurat_databases::{Configured, Masks};
 use ziggurat_postgres::database::{ConnectKeys, Database, IdentityKey};
 use ziggurat_tokens::LocalCaller;
 
@@ -21,6 +21,8 @@ pub(crate) struct Entry {
     pub(crate) connect: ConnectKeys,
     /// The role of each caller, if the database knows its callers.
     pub(crate) callers: Option<Callers>,
+    /// Columns that are masked, if there are some.
+    pub(crate) masks: Option<Masks>,
 }
 
 // === impl Entry ===
@@ -39,6 +41,10 @@ impl Entry {
             // A reload reads the files of roles again.
             && self.callers.is_none()
             && other.callers.is_none()
+            && match (&self.masks, &other.masks) {
+                (Some(one), Some(two)) => one.is_same(two),
+                (one, two) => one.is_none() && two.is_none(),
+            }
             && self.database.is_same(&other.database)
     }
 
@@ -52,6 +58,10 @@ impl Entry {
         let configured = Configured::new(Arc::clone(&self.database))
             .with_users(self.users.iter().cloned())
             .with_clients(self.clients.iter().cloned());
+        let configured = match self.masks.clone() {
+            None => configured,
+            Some(masks) => configured.with_masks(masks),
+        };
         match &self.callers {
             None => configured,
             Some(callers) => configured.with_callers(Callers {
