@@ -77,12 +77,6 @@ impl Mask {
         matches!(self.shape, Shape::Patterns(_))
     }
 
-    /// Returns the text of the mask.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// Masks a value; `None` is NULL.
     #[must_use]
     pub fn apply<'a>(&'a self, value: &'a [u8]) -> Option<Cow<'a, [u8]>> {

@@ -98,6 +98,8 @@ proptest! {
 
     #[test]
     fn email_shows_at_most_one_character_and_the_domain(value in "[\\PC@]{0,20}") {
+        // The text of the mask stands in the answer once.
+        prop_assume!(!value.contains('*'));
         let shown = masked(&Shape::Email, &value).expect("a text");
         let (first, domain) = shown.split_once("***").expect("the text of the mask");
         if !shown.starts_with("***") || !domain.is_empty() {

@@ -110,9 +110,10 @@ impl CallerColumns {
         Arc::ptr_eq(&self.coverage, coverage)
     }
 
-    /// Returns whether texts beside masked columns may not call a function of this name.
-    pub(super) fn refuses_function(&self, name: &str) -> bool {
-        self.coverage.functions.contains(name)
+    /// Returns the names of functions that texts beside masked columns may not call, also in small
+    /// letters.
+    pub(super) fn functions(&self) -> &HashSet<String> {
+        &self.coverage.functions
     }
 
     /// Returns whether a table existed when the columns were looked up.

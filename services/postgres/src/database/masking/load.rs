@@ -137,10 +137,7 @@ impl Coverage {
             columns: HashMap::new(),
             relations: HashMap::new(),
             sources: Vec::new(),
-            functions: refused
-                .iter()
-                .map(|row| row.get(0))
-                .collect::<Result<_, _>>()?,
+            functions: HashSet::new(),
             known: known
                 .iter()
                 .map(|row| number(row, 0))
@@ -148,6 +145,11 @@ impl Coverage {
             version: version.first().map_or(Ok(0), |row| number(row, 0))? / 10_000,
             warnings: Vec::new(),
         };
+        for row in &refused {
+            let name: String = row.get(0)?;
+            coverage.functions.insert(name.to_lowercase());
+            coverage.functions.insert(name);
+        }
         coverage.add_members(client, rules).await?;
         coverage.add_generated(client).await?;
         coverage.warn_of_policies(client).await?;

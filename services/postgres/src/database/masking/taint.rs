@@ -62,10 +62,6 @@ impl CallerColumns {
     /// Fails if it names something that shows values of any table.
     pub(crate) fn taint(&self, text: &str) -> Result<Taint, Refusal> {
         let mut taint = Taint::None;
-        if renames_columns(text, |name| self.table(name).is_some()) {
-            // A plan has the new names.
-            return Ok(Taint::Opaque(self.any_table()));
-        }
         for token in Lexer::new(text) {
             let Some(name) = token.identifier() else {
                 // PostgreSQL may read on where this lexer cannot.
@@ -78,26 +74,38 @@ impl CallerColumns {
             if READERS.iter().any(|reader| fits(&name, reader)) {
                 return Err(Refusal::Function(name.into_owned()));
             }
-            if let Some(table) = self.table(&name) {
-                if self.opaque.contains(&*name) {
-                    return Ok(Taint::Opaque(table.to_owned()));
-                }
-                taint = Taint::Table(table.to_owned());
+            if matches!(taint, Taint::Opaque(_)) {
+                continue;
+            }
+            if let Some((folded, table)) = self.table(&name) {
+                let table = table.to_owned();
+                taint = if self.opaque.contains(folded) {
+                    Taint::Opaque(table)
+                } else {
+                    Taint::Table(table)
+                };
             } else if taint == Taint::None && self.refuses_function(&name) {
                 taint = Taint::Table(self.any_table());
             }
         }
+        if renames_columns(text, |name| self.table(name).is_some()) {
+            // A plan has the new names.
+            return Ok(Taint::Opaque(self.any_table()));
+        }
         Ok(taint)
     }
 
-    /// Returns the table that a name means.
-    fn table(&self, name: &str) -> Option<&str> {
-        if name.len() > LONGEST {
-            let is_cut = |known: &&String| known.len() >= LONG && name.starts_with(&***known);
-            let cut = self.tables.keys().find(is_cut);
-            return cut.and_then(|known| self.tables.get(known)).map(|it| &**it);
-        }
-        self.tables.get(name).map(|it| &**it)
+    /// Returns the table that a name means, in small letters and as messages have it.
+    fn table(&self, name: &str) -> Option<(&String, &String)> {
+        let cut = || self.tables.iter().find(|(known, _)| is_cut(name, known));
+        self.tables.get_key_value(name).or_else(cut)
+    }
+
+    /// Returns whether texts beside masked columns may not call a function of this name.
+    fn refuses_function(&self, name: &str) -> bool {
+        let functions = self.functions();
+        let is_long = name.len() > LONGEST;
+        functions.contains(name) || is_long && functions.iter().any(|known| is_cut(name, known))
     }
 
     /// Returns a table for messages where none is named.
@@ -162,6 +170,11 @@ fn lower(name: Cow<'_, str>) -> Cow<'_, str> {
     } else {
         name.to_lowercase().into()
     }
+}
+
+/// Returns whether PostgreSQL may cut a name to a known one.
+fn is_cut(name: &str, known: &str) -> bool {
+    name.len() > LONGEST && known.len() >= LONG && name.starts_with(known)
 }
 
 fn fits(name: &str, pattern: &str) -> bool {

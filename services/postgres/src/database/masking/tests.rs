@@ -30,6 +30,7 @@ const TABLES: &str = "
     CREATE MATERIALIZED VIEW kept AS SELECT id, ssn AS number, lower(ssn) AS small FROM person;
     CREATE FUNCTION leak(n int) RETURNS text LANGUAGE sql VOLATILE
         AS 'SELECT ssn FROM person WHERE id = n';
+    CREATE FUNCTION \"Leak\"(n int) RETURNS text LANGUAGE sql AS 'SELECT leak(n)';
     CREATE FUNCTION age(n int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN n; END';
     CREATE VIEW calling AS SELECT id, leak(id) AS number FROM note;
     CREATE VIEW renamed AS SELECT x AS number, i FROM person AS p (i, n, x);
@@ -143,6 +144,7 @@ const ATTEMPTS: &[&str] = &[
     "SELECT small || '' FROM kept",
     "SELECT number FROM calling",
     "SELECT leak(1)",
+    "SELECT \"Leak\"(1)",
     "SELECT * FROM leak(1)",
     "SELECT ssn FROM part",
     "SELECT ssn || '' FROM part",
@@ -172,6 +174,8 @@ const ATTEMPTS: &[&str] = &[
     "SELECT id || '' FROM part AS part (ssn, id)",
     "SELECT number || '' FROM renamed",
     "SELECT number || '' FROM outer_renamed",
+    "SELECT most_common_vals FROM person AS p (a, b), pg_stats",
+    "SELECT most_common_vals FROM renamed, pg_stats",
     "VALUES (1, (SELECT ssn FROM person LIMIT 1)), (2, NULL)",
     "SELECT * FROM (VALUES ((SELECT ssn FROM person LIMIT 1)), (NULL)) AS v",
     "SELECT ssn FROM person TABLESAMPLE SYSTEM (100)",
