@@ -1,6 +1,6 @@
 //! Refuses texts that would leave the role or the settings of their caller.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, mem};
 
 use crate::{
     Lexer, Refusal, Token,
@@ -100,11 +100,18 @@ const BEFORE_OBJECT: &[&str] = &[
 struct Statement<'a> {
     has_begun: bool,
     kind: Kind,
-    /// The last token, if it was a name.
-    name: Option<Cow<'a, str>>,
-    is_after_dot: bool,
+    last: Last<'a>,
     updates: bool,
     names_settings: bool,
+}
+
+/// The last token.
+#[derive(Debug, Default)]
+enum Last<'a> {
+    #[default]
+    Other,
+    Dot,
+    Name(Cow<'a, str>),
 }
 
 /// A kind of statement, and the next thing that it names.
@@ -132,34 +139,29 @@ impl<'a> Statement<'a> {
             Token::Quoted(name) => Cow::Borrowed(name),
             Token::Escaped(name) => Cow::Owned(spelling::unescaped(name)),
             Token::Symbol(b'.') => {
-                self.is_after_dot = true;
-                self.name = None;
+                self.last = Last::Dot;
                 return Ok(());
             }
-            Token::Symbol(b'(') => {
-                let call = self.name.take().and_then(|name| runs_text(&name));
+            symbol => {
+                let call = match mem::take(&mut self.last) {
+                    Last::Name(name) if symbol == Token::Symbol(b'(') => runs_text(&name),
+                    _ => None,
+                };
                 self.end_name();
                 return call.map_or(Ok(()), Err);
             }
-            _ => {
-                self.name = None;
-                self.end_name();
-                return Ok(());
-            }
         };
         self.name(&name, matches!(token, Token::Word(_)), is_kept)?;
-        self.name = Some(name);
-        self.is_after_dot = false;
+        self.last = Last::Name(name);
         self.has_begun = true;
         Ok(())
     }
 
     /// Checks a word that may be a keyword.
     fn word(&mut self, word: &str) -> Result<(), What> {
-        if !self.has_begun {
-            if let Some(what) = known(word, TRANSACTION).or_else(|| known(word, STATEMENTS)) {
-                return Err(what);
-            }
+        let what = known(word, TRANSACTION).or_else(|| known(word, STATEMENTS));
+        if let Some(what) = what.filter(|_| !self.has_begun) {
+            return Err(what);
         }
         self.updates |= is(word, &["UPDATE", "MERGE"]);
         // CREATE SCHEMA may hold other definitions.
@@ -200,7 +202,7 @@ impl<'a> Statement<'a> {
             return Err("UPDATE of pg_settings");
         }
         // `(x).f` is a call of `f(x)`.
-        if self.is_after_dot
+        if matches!(self.last, Last::Dot)
             && let Some(call) = runs_text(name)
         {
             return Err(call);
@@ -237,7 +239,7 @@ impl<'a> Statement<'a> {
             if is(part, &["role"]) {
                 return Err("SET ROLE");
             }
-        } else if self.is_after_dot {
+        } else if matches!(self.last, Last::Dot) {
             so_far.push('.');
         } else {
             self.end_name();
@@ -252,7 +254,6 @@ impl<'a> Statement<'a> {
 
     /// Ends the name of a setting; the rest is its value.
     fn end_name(&mut self) {
-        self.is_after_dot = false;
         if matches!(&self.kind, Kind::Set(name) if !name.is_empty()) {
             self.kind = Kind::Other;
         }

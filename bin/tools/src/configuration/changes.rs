@@ -78,7 +78,7 @@ impl Changes {
 
 /// Compares the settings that are applied without a restart. Definitions are compared by their path
 /// only.
-fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 14] {
+fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 15] {
     let trail = |configuration: &Configuration| {
         let trail = configuration.audit.clone();
         // Settings that need a restart are left out.

@@ -65,7 +65,7 @@ impl Shop {
         shop
     }
 
-    fn new(mode: &str, rules: &str, more: &str) -> Self {
+    fn new(way: &str, section: &str, rest: &str) -> Self {
         let mut postgres = Postgres::with(ORDERS);
         let roles = [(); 4].map(|()| postgres.role());
         let login = postgres.role();
@@ -85,10 +85,10 @@ impl Shop {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("private");
         }
         let entry = postgres.entry_as("shop", &login);
-        let rules = rules.replace("BOSS", boss);
+        let section = section.replace("BOSS", boss);
         home.configure(&format!(
-            "databases:\n{entry}    allow_writes: true\n    identity:\n      {mode}\n      {rules}\n\
-             custom_definitions_path: own.yaml\n{more}"
+            "databases:\n{entry}    allow_writes: true\n    identity:\n      {way}\n      {section}\n\
+             custom_definitions_path: own.yaml\n{rest}"
         ));
         fs::write(home.file("own.yaml"), TOOLS).expect("written");
         let claim = |role: &str| format!("claims: {{role: {role}}}");
@@ -468,67 +468,70 @@ fn a_role_works_once_its_password_is_there_and_a_reload_reads_a_new_one() {
     until("the new password", || !query(&caller, "SELECT 1").1);
 }
 
+/// Sections of a database, and the problem of each.
+const WRONG: &[(&str, &str)] = &[
+    ("identity:", "identity.mode: required"),
+    (
+        "identity: {mode: set_role, otherwise: a, credentials: roles}",
+        "credentials: is for mode connect_as",
+    ),
+    ("identity: {otherwise: a}", "identity.mode: required"),
+    (
+        "identity: {settings: [{name: work_mem, from: user}]}",
+        "name: must be two words with a dot between them",
+    ),
+    (
+        "identity: {settings: [{name: app.tenant, from: {claims: tenant}}]}",
+        "from: must be user, client, token, caller or {claim: <name>}",
+    ),
+    (
+        "identity: {settings: [{name: app.tenant}]}",
+        "from: required",
+    ),
+    ("identity: {mode: oauth}", "mode oauth is not built"),
+    (
+        "identity: {mode: connect_as}",
+        "needs roles, or a role in otherwise",
+    ),
+    (
+        "identity: {mode: connect_as, otherwise: a, setting: []}",
+        "unknown key",
+    ),
+    (
+        "identity: {mode: connect_as, roles: [{claim: t, role: 't_{}'}]}",
+        "match: required, since the role has {} in it",
+    ),
+    (
+        "identity: {mode: connect_as, roles: [{claim: t, match: 'a|b$', role: '{}'}]}",
+        "match: must begin with ^ and end with $",
+    ),
+    (
+        "identity: {mode: connect_as, roles: [{claim: t, match: '^a)|(b$', role: '{}'}]}",
+        "match: invalid pattern",
+    ),
+    (
+        "identity: {mode: connect_as, roles: [{user: a, role: '{}'}]}",
+        "has {} in it, and the rule has no claim",
+    ),
+    (
+        "identity: {mode: connect_as, roles: [{role: a}]}",
+        "names no caller",
+    ),
+    (
+        "identity: {mode: connect_as, roles: [{claim: email, match: '^.*$', role: '{}'}]}",
+        "database 'shop': identity: email needs email_verified",
+    ),
+    (
+        "identity: {mode: connect_as, otherwise: a}\n    allow_dangerous_functions: true",
+        "identity and allow_dangerous_functions exclude each other",
+    ),
+];
+
 #[test]
 fn a_section_that_guards_nothing_is_refused() {
     let postgres = Postgres::new();
     let entry = postgres.entry("shop");
-    for (section, problem) in [
-        ("identity:", "identity.mode: required"),
-        (
-            "identity: {mode: set_role, otherwise: a, credentials: roles}",
-            "credentials: is for mode connect_as",
-        ),
-        ("identity: {otherwise: a}", "identity.mode: required"),
-        (
-            "identity: {settings: [{name: work_mem, from: user}]}",
-            "name: must be two words with a dot between them",
-        ),
-        (
-            "identity: {settings: [{name: app.tenant, from: {claims: tenant}}]}",
-            "from: must be user, client, token, caller or {claim: <name>}",
-        ),
-        (
-            "identity: {settings: [{name: app.tenant}]}",
-            "from: required",
-        ),
-        ("identity: {mode: oauth}", "mode oauth is not built"),
-        (
-            "identity: {mode: connect_as}",
-            "needs roles, or a role in otherwise",
-        ),
-        (
-            "identity: {mode: connect_as, otherwise: a, setting: []}",
-            "unknown key",
-        ),
-        (
-            "identity: {mode: connect_as, roles: [{claim: t, role: 't_{}'}]}",
-            "match: required, since the role has {} in it",
-        ),
-        (
-            "identity: {mode: connect_as, roles: [{claim: t, match: 'a|b$', role: '{}'}]}",
-            "match: must begin with ^ and end with $",
-        ),
-        (
-            "identity: {mode: connect_as, roles: [{claim: t, match: '^a)|(b$', role: '{}'}]}",
-            "match: invalid pattern",
-        ),
-        (
-            "identity: {mode: connect_as, roles: [{user: a, role: '{}'}]}",
-            "has {} in it, and the rule has no claim",
-        ),
-        (
-            "identity: {mode: connect_as, roles: [{role: a}]}",
-            "names no caller",
-        ),
-        (
-            "identity: {mode: connect_as, roles: [{claim: email, match: '^.*$', role: '{}'}]}",
-            "database 'shop': identity: email needs email_verified",
-        ),
-        (
-            "identity: {mode: connect_as, otherwise: a}\n    allow_dangerous_functions: true",
-            "identity and allow_dangerous_functions exclude each other",
-        ),
-    ] {
+    for (section, problem) in WRONG {
         let home = Home::new();
         let claims = "identity: {claims: [email]}";
         home.configure(&format!("databases:\n{entry}    {section}\n{claims}\n"));

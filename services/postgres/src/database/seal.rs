@@ -25,7 +25,7 @@ const BLOCK: usize = 64;
 const GOOD: i64 = 120;
 
 /// Age at which a seal is made anew.
-const RENEWED: Duration = Duration::from_secs(60);
+const RENEWED: Duration = Duration::from_mins(1);
 
 /// Key of the settings of callers.
 #[derive(Clone)]

@@ -247,20 +247,7 @@ impl Connection {
                 is_usual: row.text(3)? == "t",
                 prefix,
             };
-            if database.acts().is_some() {
-                client.be_terse();
-            }
-            if session.is_shared && session.prefix.sealed.is_some() {
-                let why =
-                    "seals need connections to PostgreSQL itself, and a pooler shares this one";
-                return Err(DriverError::Role(why.into()));
-            }
-            let probe = database.acts().map_or(Ok(None), Acting::probe)?;
-            match probe {
-                Some(probe) => keeps_identity(&mut client, &session, &probe).await?,
-                None if session.is_shared => keeps_transactions(&mut client).await?,
-                None => {}
-            }
+            admit(&mut client, database, &session).await?;
             let now = Instant::now();
             let connection = Self {
                 client,
@@ -333,6 +320,7 @@ async fn set_up(
     let Some(acting) = database.acts() else {
         return Ok((client.ask(SET_UP).await?, Prefix::default()));
     };
+    client.be_terse();
     let rows = client
         .ask(&format!("{SET_UP}, {}", acting.question()))
         .await?;
@@ -340,6 +328,24 @@ async fn set_up(
     let process = row.text(2)?.parse().map_err(DriverError::value)?;
     let prefix = acting.prefix(row, 4, process)?;
     Ok((rows, prefix))
+}
+
+/// Checks that a session serves its caller, also through a pooler.
+async fn admit(
+    client: &mut Client,
+    database: &Database,
+    session: &Session,
+) -> Result<(), DriverError> {
+    if session.is_shared && session.prefix.sealed.is_some() {
+        let why = "seals need connections to PostgreSQL itself, and a pooler shares this one";
+        return Err(DriverError::Role(why.into()));
+    }
+    let probe = database.acts().map_or(Ok(None), Acting::probe)?;
+    match probe {
+        Some(probe) => keeps_identity(client, session, &probe).await,
+        None if session.is_shared => keeps_transactions(client).await,
+        None => Ok(()),
+    }
 }
 
 const NO_ANSWER: DriverError = DriverError::Protocol("a query has no rows");

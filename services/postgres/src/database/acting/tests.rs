@@ -198,19 +198,27 @@ async fn a_role_that_sees_too_much_or_does_not_exist_is_refused() {
     assert!(tenants.pool(lax).lease().await.is_ok());
 }
 
-#[tokio::test]
-async fn sealed_settings_are_of_one_connection_and_cannot_be_forged() {
+/// Returns tenants with policies for sealed settings.
+async fn sealed() -> (Tenants, SealKey) {
     let mut tenants = Tenants::new().await;
     let key = SealKey::new([7; SEAL_KEY_BYTES]);
     tenants.fixture.given(&key.sql()).await;
     let more = "CREATE POLICY sealed ON orders USING (tenant = (SELECT ziggurat.claim('app.tenant')));\
                 DROP POLICY own ON orders;";
     tenants.fixture.given(more).await;
+    (tenants, key)
+}
+
+fn sealed_settings(tenant: &str) -> Acting {
+    let acting = Acting::default().with_strictness(true);
+    acting.with_setting("app.tenant", tenant).expect("good")
+}
+
+#[tokio::test]
+async fn sealed_settings_are_of_one_connection_and_cannot_be_forged() {
+    let (tenants, key) = sealed().await;
     let pool = |acting: Acting, key: &SealKey| tenants.pool(acting.with_seal(Some(key)));
-    let settings = |tenant: &str| {
-        let acting = Acting::default().with_strictness(true);
-        acting.with_setting("app.tenant", tenant).expect("good")
-    };
+    let settings = sealed_settings;
     for (tenant, expected) in [("a", "id 1"), ("b", "id 2"), ("it's \\ \"odd\"", "id")] {
         let pool = pool(settings(tenant), &key);
         assert_eq!(
@@ -238,13 +246,19 @@ async fn sealed_settings_are_of_one_connection_and_cannot_be_forged() {
             );
         }
     }
-    // The seal of another connection, another key, and none.
+}
+
+#[tokio::test]
+async fn seals_of_other_connections_and_other_keys_are_refused() {
+    let (tenants, key) = sealed().await;
+    let pool = |acting: Acting, key: &SealKey| tenants.pool(acting.with_seal(Some(key)));
+    let settings = sealed_settings;
     let claims =
         "SELECT current_setting('ziggurat.claims') || ';' || current_setting('ziggurat.seal')";
     let (one, two) = (pool(settings("a"), &key), pool(settings("b"), &key));
     let stolen = asked(&one, claims, &[]).await;
     let (claims, seal) = stolen.rsplit_once(';').expect("both");
-    let steal = ReadOnlyQuery {
+    let theft = ReadOnlyQuery {
         name: "SELECT",
         before: Some(format!(
             "SET LOCAL ziggurat.claims TO '{claims}'; SET LOCAL ziggurat.seal TO '{seal}'"
@@ -255,7 +269,7 @@ async fn sealed_settings_are_of_one_connection_and_cannot_be_forged() {
     let other_key = pool(settings("a"), &SealKey::new([8; SEAL_KEY_BYTES]));
     let unsealed = tenants.pool(settings("a"));
     let lease = two.lease().await.expect("a connection");
-    let stolen = steal.read(lease, |_| Ok(())).await.expect_err("refused");
+    let stolen = theft.read(lease, |_| Ok(())).await.expect_err("refused");
     let errors = [
         ask(&other_key, "SELECT id FROM orders")
             .await

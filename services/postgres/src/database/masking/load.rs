@@ -157,7 +157,7 @@ impl Coverage {
         Ok(coverage)
     }
 
-    /// Adds the columns of the rules, and those of parents, children and partitions.
+    /// Adds the columns of the rules, and the columns of parents, children and partitions.
     async fn add_members(
         &mut self,
         client: &mut Client,

@@ -214,7 +214,7 @@ impl Execution {
         }
     }
 
-    /// Returns the plan of the text, and the columns of its result; of an EXPLAIN, those of the query
+    /// Returns the plan of the text, and the columns of its result; of an EXPLAIN, of the query
     /// that it is about.
     async fn read_plan(&mut self) -> Result<(Option<String>, Arc<[Field]>), DriverError> {
         let text = Arc::clone(&self.statement.text);

@@ -63,7 +63,7 @@ const HOSTS: [&str; 44] = [
     "[{}]",
 ];
 
-/// Hosts and ports of no client, which some readers take for those of one.
+/// Hosts and ports of no client, which some readers take for a client.
 const OTHERS: [&str; 34] = [
     "https://Claude.ai/api/mcp/auth_callback",
     "https://CLAUDE.AI/api/mcp/auth_callback",
