@@ -57,8 +57,8 @@ pub enum Refused {
     },
     /// The cost of the statement is unknown.
     #[error(
-        "The statement was not run: its cost cannot be estimated, and may be at most {max}. Send \
-         one query or change at a time."
+        "The statement was not run: its cost is above {max}, or cannot be estimated. Send one query \
+         or change at a time."
     )]
     UnknownCost {
         /// The limit.

@@ -135,8 +135,8 @@ fn refusals_of_costs_name_the_limit_and_suggest_no_wait() {
     let refused = [Refused::MaxCost { cost, max }, Refused::UnknownCost { max }];
     let sentences = [
         "The statement was not run: its estimated cost 500000.01 is above 500000.",
-        "The statement was not run: its cost cannot be estimated, and may be at most 500000. Send \
-         one query or change at a time.",
+        "The statement was not run: its cost is above 500000, or cannot be estimated. Send one query \
+         or change at a time.",
     ];
     for (refused, sentence) in refused.iter().zip(sentences) {
         assert_eq!(refused.to_string(), sentence);
