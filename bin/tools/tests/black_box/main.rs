@@ -65,6 +65,7 @@ mod start;
 mod stdio_rules;
 mod structured;
 mod support;
+mod tenants;
 mod tokens;
 mod tools_count;
 mod tools_explain;

@@ -13,9 +13,9 @@ pub struct Query<'a> {
     guard: &'static str,
 }
 
-/// Sets the search path of one transaction, and has no rows.
-const CATALOG_ONLY: &str =
-    "SELECT WHERE pg_catalog.set_config('search_path', 'pg_catalog', true) IS NULL";
+/// Sets the search path of one transaction. Where a database knows its callers, no role may execute
+/// `set_config`; and outside of a block `SET LOCAL` would end before the text.
+const CATALOG_ONLY: &str = "DO 'BEGIN SET LOCAL search_path = pg_catalog; END'";
 
 /// Makes a statement without values.
 pub fn query(sql: &str) -> Query<'_> {
