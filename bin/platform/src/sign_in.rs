@@ -51,12 +51,7 @@ impl Grants<'_> {
         let keys = tokens.keys();
         keys.add_seal().context("sign_in")?;
         let clock = configuration.tests.clock.clone();
-        let people = Members::new(
-            store.clone(),
-            tokens.clone(),
-            configuration.attempts,
-            &clock,
-        );
+        let people = Members::new(store.clone(), tokens.clone(), configuration.attempts);
         let now = seconds(clock);
         let service =
             PlatformSignIn::with_time(settings, people, self.store.clone(), keys.clone(), now);

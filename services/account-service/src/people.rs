@@ -5,19 +5,19 @@ use std::{error::Error, net::IpAddr, sync::Arc, thread, time::Duration};
 use secrecy::SecretString;
 use tokio::task::spawn_blocking;
 use tracing::error;
-use ziggurat_layers::rate_limit::{
-    Attempt, FailureWindow, Key, Limited, Outcome, Permit as _, Policy as _, Quota,
+use ziggurat_layers::{
+    bearer::TokenHash,
+    rate_limit::{Key, Outcome, Quota},
 };
 use ziggurat_mcp_auth::{
     ClientToken, Given, LoginError, Newcomer, PasswordChange, PasswordChangeError, People, Person,
     Provision, Ticket, TicketError, TicketHolder, Unavailable,
 };
 use ziggurat_passwords::{LoginLimiter, PasswordError, Passwords};
-use ziggurat_tokens::WallClock;
 
 use crate::{
     AccountError, Attempts, Id, Store, Tokens,
-    store::{Accepted, Account, Login},
+    store::{Accepted, Account, Attempt, Login},
 };
 
 /// Longest wait of a login for the check of its password.
@@ -43,8 +43,8 @@ pub struct Members {
     tokens: Tokens,
     passwords: Passwords,
     limiter: LoginLimiter,
-    by_address: FailureWindow<WallClock>,
-    by_user: FailureWindow<WallClock>,
+    /// Limit on wrong passwords from one address.
+    by_address: Quota,
 }
 
 // === impl Members ===
@@ -52,11 +52,7 @@ pub struct Members {
 impl Members {
     /// Uses the users of a store. The tokens are for its clients.
     #[must_use]
-    pub fn new(store: Store, tokens: Tokens, attempts: Attempts, clock: &WallClock) -> Self {
-        let window = |quota: Quota| {
-            let window = FailureWindow::new(quota).with_forgiveness();
-            window.with_in_flight_counted().with_clock(clock.clone())
-        };
+    pub fn new(store: Store, tokens: Tokens, attempts: Attempts) -> Self {
         // One core stays free for other requests.
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let checks = cores.saturating_sub(1).clamp(1, 2);
@@ -65,8 +61,7 @@ impl Members {
             tokens,
             passwords: Passwords::default(),
             limiter: LoginLimiter::new(checks, WAITING, MAX_WAIT),
-            by_address: window(attempts.by_address),
-            by_user: window(by_user()),
+            by_address: attempts.by_address,
         }
     }
 
@@ -95,6 +90,16 @@ impl Members {
             passwords.is_right(&password, hash.as_deref())
         });
         checked.await.map_err(|_| LoginError::Unavailable)
+    }
+
+    /// Counts an attempt, or returns the time to wait.
+    async fn admitted(
+        &self,
+        of_whom: String,
+        quota: Quota,
+    ) -> Result<Result<Attempt, Duration>, LoginError> {
+        let admitted = told(self.store.admit(of_whom, quota).await);
+        admitted.map_err(|_| LoginError::Unavailable)
     }
 
     /// Hashes the new password of a user.
@@ -169,19 +174,24 @@ impl People for Members {
         password: &str,
         address: Option<IpAddr>,
     ) -> Result<String, LoginError> {
-        let by_address = address.map(|address| admit(&self.by_address, Key::from(address)));
-        let by_address = by_address.transpose().map_err(|limited| {
-            let retry_after = limited.retry_after();
-            LoginError::TooMany { retry_after }
-        })?;
-        let found = self.store.login(name).await;
-        let found = found.map_err(|error| {
-            log(&error);
-            LoginError::Unavailable
-        })?;
-        let user = found.as_ref().map(|login| Key::of(&login.user));
-        let by_user = user.map(|user| admit(&self.by_user, user));
-        let is_locked = by_user.as_ref().is_some_and(Result::is_err);
+        let by_address = match address {
+            Some(address) => {
+                let of_whom = format!("address {}", Key::from(address));
+                let admitted = self.admitted(of_whom, self.by_address).await?;
+                let wait = |retry_after| LoginError::TooMany { retry_after };
+                Some(admitted.map_err(wait)?)
+            }
+            None => None,
+        };
+        let found = told(self.store.login(name).await);
+        let found = found.map_err(|_| LoginError::Unavailable)?;
+        // An unknown name is counted too, so that it takes the same time.
+        let of_whom = match &found {
+            Some(login) => format!("user {}", login.user),
+            None => format!("name {}", TokenHash::of(name)),
+        };
+        let by_user = self.admitted(of_whom, by_user()).await?.ok();
+        let is_locked = by_user.is_none();
         let checked = self.is_right(found.as_ref(), password.into(), is_locked);
         let checked = checked.await;
         let outcome = match checked {
@@ -189,9 +199,9 @@ impl People for Members {
             Ok(false) => Outcome::Failed,
             Err(_) => Outcome::Neither,
         };
-        let by_user = by_user.and_then(Result::ok);
         for attempt in [by_address, by_user].into_iter().flatten() {
-            attempt.settle(outcome);
+            // It is answered already: an error is for the log.
+            let _ = told(self.store.settle(attempt, outcome).await);
         }
         match found.filter(|_| checked == Ok(true)) {
             Some(login) => Ok(login.user.to_string()),
@@ -299,10 +309,6 @@ impl People for Members {
 
 fn by_user() -> Quota {
     BY_USER.parse().expect("a quota")
-}
-
-fn admit(failures: &FailureWindow<WallClock>, key: Key) -> Result<Attempt<WallClock>, Limited> {
-    failures.admit(key, failures.limit())
 }
 
 /// Logs an error of the accounts, which people learn nothing about.

@@ -5,6 +5,7 @@
 mod clients;
 mod columns;
 mod counts;
+mod failures;
 mod invites;
 mod members;
 mod passwords;
@@ -23,6 +24,7 @@ use crate::UnixTime;
 
 pub(crate) use self::{
     clients::ClientChange,
+    failures::Attempt,
     invites::{Accepted, Account},
     passwords::Login,
     users::UserChange,
@@ -44,6 +46,9 @@ const ROLES: &str = include_str!("store/0002_roles.sql");
 
 /// People who sign in.
 const PEOPLE: &str = include_str!("store/0003_people.sql");
+
+/// Wrong passwords of people.
+const FAILURES: &str = include_str!("store/0004_failures.sql");
 
 /// Name of the file.
 const FILE: &str = "platform.db";
@@ -88,7 +93,8 @@ impl Store {
     /// # Errors
     /// Fails if the folder or file cannot be used, or the file belongs to another program.
     pub async fn open(folder: &Path) -> Result<Self, StoreError> {
-        let tables = Tables::open(folder, FILE, &migrations([ACCOUNTS, ROLES, PEOPLE])).await?;
+        let migrations = migrations([ACCOUNTS, ROLES, PEOPLE, FAILURES]);
+        let tables = Tables::open(folder, FILE, &migrations).await?;
         Ok(Self::with(tables))
     }
 
@@ -138,8 +144,13 @@ impl Store {
     }
 }
 
-fn migrations([accounts, roles, people]: [&'static str; 3]) -> Migrator {
-    migrator(&[("accounts", accounts), ("roles", roles), ("people", people)])
+fn migrations([accounts, roles, people, failures]: [&'static str; 4]) -> Migrator {
+    migrator(&[
+        ("accounts", accounts),
+        ("roles", roles),
+        ("people", people),
+        ("failures", failures),
+    ])
 }
 
 fn replicated_migrations() -> Migrator {
@@ -155,6 +166,10 @@ fn replicated_migrations() -> Migrator {
         concat!(
             "SET LOCAL search_path TO ziggurat, pg_catalog;\n",
             include_str!("store/0003_people.sql")
+        ),
+        concat!(
+            "SET LOCAL search_path TO ziggurat, pg_catalog;\n",
+            include_str!("store/0004_failures.sql")
         ),
     ]);
     // Other servers may store their shared state in the same schema.

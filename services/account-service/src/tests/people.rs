@@ -19,7 +19,7 @@ fn members(setup: &TestService) -> Members {
 
 fn members_with(setup: &TestService, passwords: Passwords) -> Members {
     let (store, tokens) = (setup.store.clone(), setup.tokens.clone());
-    Members::new(store, tokens, Attempts::default(), &setup.clock).with_passwords(passwords)
+    Members::new(store, tokens, Attempts::default()).with_passwords(passwords)
 }
 
 fn given(password: &str) -> Given<'_> {
@@ -121,6 +121,43 @@ async fn an_unknown_name_costs_the_same_hash_as_a_known_one() {
     let disabled = setup.store.disable_user("ann@example.com", true).await;
     disabled.expect("found");
     attempt("ann@example.com", PASSWORD, "disabled").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_passwords_count_over_all_processes_of_a_store() {
+    for setup in TestService::all().await {
+        let first = with_password(&setup).await;
+        let second = members(&setup);
+        let login = async |at: &Members, password, last| {
+            let from = Some(address(last));
+            at.authenticate("ann@example.com", password, from).await
+        };
+        for last in 0..10 {
+            for at in [&first, &second] {
+                assert_eq!(login(at, "wrong", last).await, Err(LoginError::Wrong));
+            }
+        }
+        let locked = login(&second, PASSWORD, 99).await;
+        assert_eq!(locked, Err(LoginError::Wrong), "20 in all");
+        setup.clock.advance(Duration::from_mins(16));
+        assert!(login(&second, PASSWORD, 99).await.is_ok(), "open again");
+        for at in [&first, &second].into_iter().cycle().take(29) {
+            let from = Some(address(7));
+            let failed = at.authenticate("eve@example.com", "wrong", from).await;
+            assert_eq!(failed, Err(LoginError::Wrong));
+        }
+        assert!(login(&first, PASSWORD, 7).await.is_ok(), "it clears");
+        for at in [&first, &second].into_iter().cycle().take(30) {
+            let from = Some(address(7));
+            let failed = at.authenticate("eve@example.com", "wrong", from).await;
+            assert_eq!(failed, Err(LoginError::Wrong));
+        }
+        for at in [&first, &second] {
+            let limited = login(at, PASSWORD, 7).await;
+            let is_limited = matches!(limited, Err(LoginError::TooMany { .. }));
+            assert!(is_limited, "{limited:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
