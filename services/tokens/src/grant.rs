@@ -35,6 +35,23 @@ impl Grant {
         })
     }
 
+    /// Adds the challenge that sends a client back to the person for a call that would write, unless
+    /// it may write. The challenge names this document, and a scope with all that the token has.
+    #[must_use]
+    pub fn with_step_up(self, token: &AccessToken, write_scope: &str, document: &str) -> Self {
+        if self.may_write || write_scope.is_empty() {
+            return self;
+        }
+        let scope: Vec<_> = token.scopes().chain([write_scope]).collect();
+        let scope = scope.join(" ");
+        let challenge = format!(
+            "Bearer error=\"insufficient_scope\", scope=\"{scope}\", \
+             resource_metadata=\"{document}\""
+        );
+        let step_up = HeaderValue::try_from(challenge).ok();
+        Self { step_up, ..self }
+    }
+
     /// Returns whether it allows a database.
     #[must_use]
     pub(crate) fn has_database(&self, name: &str) -> bool {

@@ -77,6 +77,8 @@ pub struct Settings {
     pub databases: Vec<String>,
     /// Scope that a token needs to change data; empty if each may.
     pub write_scope: String,
+    /// The document that a challenge names which asks for that scope; `None` to ask nothing.
+    pub step_up: Option<String>,
     /// Claims that are kept of its tokens.
     pub claims: KeptClaims,
     /// URL of its keys, if its metadata does not name it.
@@ -158,6 +160,7 @@ impl Default for Settings {
             scope: Vec::new(),
             databases: Vec::new(),
             write_scope: String::new(),
+            step_up: None,
             claims: KeptClaims::default(),
             jwks: None,
             revocations: None,
@@ -215,10 +218,15 @@ impl Issuer {
             settings.databases.as_slice().into(),
         );
         let (claims, write_scope) = (settings.claims.clone(), settings.write_scope.clone());
+        let step_up = settings.step_up.clone();
         let tokens = AccessTokens::new(settings.rules()?, fetch)
             .with_identity(move |token| {
                 let identity = identity(token, &issuer, &databases)?;
-                let identity = match Grant::of(token, &write_scope) {
+                let grant = Grant::of(token, &write_scope).map(|grant| match &step_up {
+                    Some(document) => grant.with_step_up(token, &write_scope, document),
+                    None => grant,
+                });
+                let identity = match grant {
                     Some(grant) => identity.with_grant(Arc::new(grant)),
                     None => identity,
                 };

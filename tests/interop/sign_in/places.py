@@ -97,7 +97,8 @@ def behind_platform(place, folder, registration, moved):
         page = browser.send(member["reset_url"])
         browser.submit(page, "/oauth/reset", password=PERSON["password"])
         trusted = {"url": issuer, "public_url": tools, "poll_interval": "1s"}
-        auth = {"issuer": trusted | {"scopes": ["mcp"], "write_scope": "mcp:write"}}
+        trusted |= {"scopes": ["mcp"], "write_scope": "mcp:write", "step_up": True}
+        auth = {"issuer": trusted}
         words = ["-config", configured(place, folder, auth, of_tools)]
         with listening([PROGRAM, *words], environment, folder / "tools.log"):
             leave = command("membership", "delete", member["id"])

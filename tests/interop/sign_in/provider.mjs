@@ -102,6 +102,12 @@ export async function converse(Client, Transport, finish, asksAgain = false) {
     assert.notEqual(provider.saved.refresh_token, before.refresh_token);
   }
   assert.equal(provider.opened, 1);
+  if (asksAgain) {
+    await signIn(transport, () => call(client, change));
+    await call(client, change);
+    assert.equal(provider.opened, 2);
+    assert.match(provider.saved.scope, /mcp:write/);
+  }
   if (leave) {
     execFileSync(leave[0], leave.slice(1));
     // A call that is under way at that moment may fail in another way.
@@ -111,11 +117,6 @@ export async function converse(Client, Transport, finish, asksAgain = false) {
       assert(performance.now() < end, failure);
       await call(client, query).catch((error) => (failure = String(error)));
     }
-  } else if (asksAgain) {
-    await signIn(transport, () => call(client, change));
-    await call(client, change);
-    assert.equal(provider.opened, 2);
-    assert.match(provider.saved.scope, /mcp:write/);
   }
   await client.close();
   server.close();

@@ -39,10 +39,9 @@ async def converse(provider, memory, callback):
             assert memory.tokens.access_token != before.access_token
             assert memory.tokens.refresh_token != before.refresh_token
         assert callback.opened == 1, callback.opened
-        if not LEAVE:
-            await call(client, CHANGE)
-            assert callback.opened == 2, callback.opened
-            assert "mcp:write" in memory.tokens.scope, memory.tokens.scope
+        await call(client, CHANGE)
+        assert callback.opened == 2, callback.opened
+        assert "mcp:write" in memory.tokens.scope, memory.tokens.scope
 
 
 async def main():

@@ -7,7 +7,6 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use http::HeaderValue;
 use tracing::warn;
 use ziggurat_accounts::Accounts;
 use ziggurat_layers::{
@@ -239,25 +238,10 @@ impl Scopes {
             step_up: None,
             scopes,
         };
-        Some(self.with_step_up(grant, token))
-    }
-
-    /// Adds the challenge for calls that would write. Its scope has all that the token has.
-    fn with_step_up(&self, grant: Grant, token: &AccessToken) -> Grant {
-        let Some(document) = &self.document else {
-            return grant;
-        };
-        if grant.may_write || self.write.is_empty() {
-            return grant;
-        }
-        let scope: Vec<_> = token.scopes().chain([&*self.write]).collect();
-        let scope = scope.join(" ");
-        let challenge = format!(
-            "Bearer error=\"insufficient_scope\", scope=\"{scope}\", \
-             resource_metadata=\"{document}\""
-        );
-        let step_up = HeaderValue::try_from(challenge).ok();
-        Grant { step_up, ..grant }
+        Some(match &self.document {
+            Some(document) => grant.with_step_up(token, &self.write, document),
+            None => grant,
+        })
     }
 }
 

@@ -77,6 +77,30 @@ impl FakeIssuer {
 }
 
 #[tokio::test]
+async fn a_token_without_the_scope_for_changes_is_sent_for_it_where_the_server_does_that() {
+    let document = "https://tools.example/.well-known/oauth-protected-resource/mcp";
+    for asks in [true, false] {
+        let own = FakeIssuer::new(|settings| {
+            settings.write_scope = "mcp:write".to_owned();
+            settings.step_up = asks.then(|| document.to_owned());
+        });
+        let own = own.await;
+        let challenge = |scope: &str| {
+            let identity = own.verdict("at+jwt", &[("scope", json!(scope))]);
+            let identity = identity.expect("a good token");
+            identity.step_up().cloned()
+        };
+        assert_eq!(challenge("mcp mcp:write"), None);
+        let expected = format!(
+            "Bearer error=\"insufficient_scope\", scope=\"openid mcp mcp:write\", \
+             resource_metadata=\"{document}\""
+        );
+        let expected = asks.then(|| expected.try_into().expect("a header"));
+        assert_eq!(challenge("openid mcp"), expected);
+    }
+}
+
+#[tokio::test]
 async fn tokens_of_issuers_before_rfc_9068_are_accepted() {
     let own = FakeIssuer::new(|_| {}).await;
     for typ in ["JWT", "at+jwt"] {

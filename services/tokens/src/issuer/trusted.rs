@@ -45,6 +45,8 @@ pub struct TrustedIssuer {
     pub scopes: Vec<String>,
     /// Scope that a token needs to change data; empty if each may.
     write_scope: String,
+    /// True if a call without that scope sends the client back to the person.
+    steps_up: bool,
     audience: Vec<String>,
     jwks_url: Option<String>,
     revocations_url: Option<String>,
@@ -75,6 +77,7 @@ impl TrustedIssuer {
             audience: file.key("audience").texts().unwrap_or_default(),
             scopes: scopes.texts().unwrap_or_default(),
             write_scope: write_scope.text().unwrap_or_default(),
+            steps_up: file.key("step_up").boolean().unwrap_or(false),
             path,
             jwks_url: safe("jwks_url"),
             revocations_url: safe("revocations_url"),
@@ -133,6 +136,12 @@ impl TrustedIssuer {
         [METADATA.to_owned(), format!("{METADATA}{}", self.path)]
     }
 
+    /// Returns the address of the metadata of this server.
+    fn document(&self) -> String {
+        let [_, metadata] = self.metadata_paths();
+        format!("{}{metadata}", self.public_url)
+    }
+
     /// Returns the protected resource metadata of an address of this server (RFC 9728), below the
     /// address that tokens are for.
     #[must_use]
@@ -155,9 +164,7 @@ impl TrustedIssuer {
         let Some(issuer) = issuer else {
             return Ok(challenge);
         };
-        let [_, metadata] = issuer.metadata_paths();
-        let url = format!("{}{metadata}", issuer.public_url);
-        let challenge = challenge.with_resource_metadata(url)?;
+        let challenge = challenge.with_resource_metadata(issuer.document())?;
         if issuer.scopes.is_empty() {
             return Ok(challenge);
         }
@@ -183,6 +190,7 @@ impl TrustedIssuer {
             audience: own.chain(self.audience.iter().cloned()).collect(),
             scope: self.scopes.clone(),
             write_scope: self.write_scope.clone(),
+            step_up: self.steps_up.then(|| self.document()),
             jwks: self.jwks_url.clone(),
             revocations: self.revocations_url.clone(),
             poll: self.poll_interval,
