@@ -10,6 +10,8 @@ use ziggurat_black_box::{Answer, Browser, Client, OAuthClient, output_of};
 
 use crate::support::{Done, Machine, Platform};
 
+const MANUAL: &str = include_str!("../../../../docs/src/cli.md");
+
 const EMAIL: &str = "ann@shop.example";
 
 const PASSWORD: &str = "correct horse battery";
@@ -23,9 +25,8 @@ struct Login {
 // === impl Login ===
 
 impl Login {
-    fn begin(platform: &Platform, machine: &Machine, way: &str) -> Self {
-        let url = platform.url();
-        let line = format!("platform auth login {way} --api-url {url}");
+    fn begin(platform: &Platform, machine: &Machine, line: &str) -> Self {
+        let line = format!("{line} --api-url {}", platform.url());
         let mut command = machine.command(&line);
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
@@ -96,9 +97,18 @@ fn decide(client: &Client, address: &str, decision: &str) -> Answer {
     back.get(path(&link))
 }
 
+/// Returns the command of the manual that begins with these words.
+fn told(words: &str) -> &'static str {
+    let mut commands = MANUAL
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ ziggurat "));
+    let told = commands.find(|command| command.starts_with(words));
+    told.expect("the manual has it")
+}
+
 fn signed_in(platform: &Platform, client: &Client) -> Machine {
     let machine = Machine::new();
-    let mut login = Login::begin(platform, &machine, "--browser");
+    let mut login = Login::begin(platform, &machine, told("platform auth login --browser"));
     let address = login.line("/oauth/authorize");
     let page = decide(client, &address, "allow");
     assert!(page.body.contains("You are signed in."), "{page:?}");
@@ -118,11 +128,11 @@ fn a_person_signs_in_with_a_browser_and_out_again() {
     let status = machine.json("platform auth status");
     assert_eq!(status["auth"], "person");
     assert_eq!(status["token_valid"], true);
-    let me = machine.json("platform auth whoami");
+    let me = machine.json(told("platform auth whoami"));
     assert_eq!(me["user_email"], EMAIL);
     assert_eq!(me["tenant_id"], platform.made("tenant_id"));
 
-    let invited = machine.json("platform invite create --email bob@shop.example");
+    let invited = machine.json(told("platform invite create"));
     let token = invited["token"].as_str().expect("a token");
     let id = invited["id"].as_str().expect("an id");
     let page = machine.done(&format!("platform invite accept {id} --token {token}"));
@@ -200,7 +210,7 @@ fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 fn a_person_who_denies_is_not_signed_in() {
     let (platform, client) = platform("person_denied");
     let machine = Machine::new();
-    let mut login = Login::begin(&platform, &machine, "--browser");
+    let mut login = Login::begin(&platform, &machine, told("platform auth login --browser"));
     let address = login.line("/oauth/authorize");
     decide(&client, &address, "deny");
     let done = login.ended();
@@ -217,7 +227,7 @@ fn a_person_who_denies_is_not_signed_in() {
 fn a_person_signs_in_with_a_code_on_another_device() {
     let (platform, client) = platform("person_device");
     let machine = Machine::new();
-    let mut login = Login::begin(&platform, &machine, "--device");
+    let mut login = Login::begin(&platform, &machine, "platform auth login --device");
     let line = login.line("type this code");
     let code = line.rsplit(' ').next().expect("a code").to_owned();
     let browser = Browser::new(&client);
