@@ -1,12 +1,17 @@
--- The tables of index_advice: rows, columns that a B-tree can hold, B-trees that exist, and the
--- partitioned table of a partition. The values are their schemas and names.
-WITH found AS (
+-- The tables of index_advice: rows, columns that a B-tree can hold, B-trees that exist, the
+-- partitioned table of a partition, and whether row security holds for the role on the table, or on
+-- one that it is a part of. The values are their schemas and names.
+WITH RECURSIVE found AS (
   SELECT c.oid, n.nspname, c.relname, c.relkind, greatest(c.reltuples, 0) AS rows,
     CASE WHEN c.relispartition THEN pg_partition_root(c.oid)::oid END AS root
   FROM unnest($1::text[], $2::text[]) wanted (schema, name)
   JOIN pg_namespace n ON n.nspname = wanted.schema
   JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = wanted.name
   WHERE c.relkind IN ('r', 'm', 'p')
+), wholes (part, oid) AS (
+  SELECT oid, oid FROM found
+  UNION
+  SELECT w.part, i.inhparent FROM wholes w JOIN pg_inherits i ON i.inhrelid = w.oid
 ), roots AS (
   SELECT r.oid, jsonb_build_object('schema', n.nspname, 'name', r.relname, 'rows', (
       SELECT coalesce(sum(greatest(leaf.reltuples, 0)), 0)
@@ -54,6 +59,7 @@ SELECT c.nspname AS schema, c.relname AS name, c.rows,
    JOIN pg_class x ON x.oid = i.indexrelid
    JOIN pg_am m ON m.oid = x.relam AND m.amname = 'btree'
    WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL) AS indexes,
-  coalesce((SELECT about FROM roots WHERE roots.oid = c.root), 'null') AS root
+  coalesce((SELECT about FROM roots WHERE roots.oid = c.root), 'null') AS root,
+  (SELECT bool_or(row_security_active(w.oid)) FROM wholes w WHERE w.part = c.oid) AS is_secured
 FROM found c
 ORDER BY 1, 2

@@ -1,5 +1,7 @@
 //! A database that knows its callers: each has a role of its own there.
 
+mod plans;
+
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use rustix::process::Signal;
@@ -310,49 +312,6 @@ fn a_text_that_could_call_set_config_keeps_all_out() {
     let (text, is_error) = query(&client.bearing("secret-1"), "SELECT 1");
     assert!(is_error && text.ends_with(NOT_OPEN), "{text}");
     program.wait_for("run: REVOKE EXECUTE ON FUNCTION");
-}
-
-#[test]
-fn plans_and_errors_tell_nothing_of_the_rows_of_others() {
-    for (more, shows) in [("", false), ("identity: {explain: full}\n", true)] {
-        let shop = Shop::connect_as(more);
-        shop.postgres.run("CREATE UNIQUE INDEX ON orders (id)");
-        let (_program, client) = shop.serve();
-        let caller = client.bearing("secret-1");
-        for arguments in [
-            json!({"query": "SELECT * FROM orders WHERE note <> 'x'"}),
-            json!({"query": "SELECT * FROM orders", "analyze": false}),
-            json!({"query": "SELECT * FROM orders", "format": "json"}),
-        ] {
-            let (plan, is_error) = caller.tool("execute_explain", &arguments);
-            assert!(!is_error && plan.contains("Scan"), "{plan}");
-            let counts = ["rows=", "Rows", "cost=", "Cost", "loops", "Buffers"];
-            assert_eq!(counts.iter().any(|it| plan.contains(it)), shows, "{plan}");
-            if arguments.get("analyze").is_none() {
-                assert!(plan.contains("Execution Time"), "{plan}");
-            }
-        }
-        for sql in [
-            "EXPLAIN SELECT * FROM orders",
-            "SELECT 1; explain SELECT * FROM orders",
-        ] {
-            let (text, is_error) = query(&caller, sql);
-            assert_eq!(is_error, !shows, "{text}");
-            assert_eq!(text.ends_with("use execute_explain"), !shows, "{text}");
-        }
-        let taken = "INSERT INTO orders VALUES (2, current_user, 'x')";
-        let (text, is_error) = query(&caller, taken);
-        assert!(is_error && text.contains("duplicate key"), "{text}");
-        assert!(!text.contains("Key (id)=(2)"), "{text}");
-        let asked = caller.post("/api/query", &json!({"sql": taken}).to_string());
-        let asked: Value = serde_json::from_str(&asked.body).expect("JSON");
-        let body = json!({"sql": taken, "confirm": asked["confirm"]}).to_string();
-        let answer = caller.post("/api/query", &body).body;
-        assert!(
-            answer.contains("duplicate key") && !answer.contains("=(2)"),
-            "{answer}"
-        );
-    }
 }
 
 /// Returns the callers of two tenants, who see their own rows at each entrance.

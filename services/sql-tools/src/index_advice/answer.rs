@@ -28,8 +28,8 @@ pub(super) struct Outcome {
 #[derive(Debug)]
 pub(super) struct Advised {
     pub(super) candidate: Candidate,
-    /// The cost of the statement with the indexes before it.
-    pub(super) cost_before: f64,
+    /// The cost of the statement with the indexes before it, unless it counts hidden rows.
+    pub(super) cost_before: Option<f64>,
     /// The cost with this one too, if it was tried.
     pub(super) cost_after: Option<f64>,
 }
@@ -72,16 +72,16 @@ impl Outcome {
 impl Advised {
     fn write(&self, text: &mut String, format: CallFormat) {
         let megabytes = self.candidate.bytes / f64::from(1 << 20);
-        let before = self.cost_before;
         text.push('\n');
         write_field(text, format, &self.candidate.to_string());
-        write!(text, "\t{megabytes:.1}\t{before:.2}\t").expect(INFALLIBLE);
-        match self.cost_after {
-            Some(after) => {
+        write!(text, "\t{megabytes:.1}\t").expect(INFALLIBLE);
+        match (self.cost_before, self.cost_after) {
+            (Some(before), Some(after)) => {
                 let gain = 100.0 * (before - after) / before;
-                write!(text, "{after:.2}\t{gain:.1}\t").expect(INFALLIBLE);
+                write!(text, "{before:.2}\t{after:.2}\t{gain:.1}\t").expect(INFALLIBLE);
             }
-            None => text.push_str("\t\t"),
+            (Some(before), None) => write!(text, "{before:.2}\t\t\t").expect(INFALLIBLE),
+            (None, _) => text.push_str("\t\t\t"),
         }
         write_field(text, format, &self.candidate.helps.join(", "));
     }

@@ -16,10 +16,11 @@ const MAX_KEYS: usize = 3;
 /// Limit on candidates; each is tried several times.
 const MAX_CANDIDATES: usize = 40;
 
-/// Returns candidates for a statement with this plan.
+/// Returns candidates for a statement with this plan, none of them for a table with row security.
 pub(super) fn candidates(plan: &Value, tables: &[Table]) -> Advice {
     let mut advice = Advice::default();
-    let scans = with_tables(plan::scans(plan), tables);
+    let mut scans = with_tables(plan::scans(plan), tables);
+    scans.retain(|(_, table)| table.as_ref().is_none_or(|table| !table.is_secured));
     let leading = leading(&scans);
     for (at, (scan, table)) in scans.iter().enumerate() {
         let Some(table) = table.as_ref().filter(|table| table.rows >= MIN_ROWS) else {

@@ -50,6 +50,7 @@ fn whole(partitions: &[&Table]) -> Option<Table> {
         indexes: indexes.filter_map(|it| common(it, rest)).collect(),
         root: Some(root.clone()),
         partitions: partitions.iter().map(name).collect(),
+        is_secured: partitions.iter().any(|it| it.is_secured),
     })
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Table {
     pub(super) root: Option<Root>,
     /// Schemas and names of the partitions that are scanned, of a partitioned table.
     pub(super) partitions: Vec<(String, String)>,
+    /// Row security holds for the caller, who must not learn of rows that it hides.
+    pub(super) is_secured: bool,
 }
 
 /// The topmost partitioned table of a partition.
@@ -67,6 +69,7 @@ impl Table {
             indexes: list(indexes, Index::read),
             root: Root::read(root),
             partitions: Vec::new(),
+            is_secured: false,
         }
     }
 

@@ -40,6 +40,8 @@ const NO_PLAN: &str = "PostgreSQL plans only SELECT, INSERT, UPDATE, DELETE, MER
 
 const LONG_PLAN: &str = "The plan of this statement is too long.";
 
+const SECURED: &str = "row security holds for a table of the statement, which is left out";
+
 /// Limit on the time to try candidates on a database without a limit of its own.
 const MAX_TRIAL: Duration = Duration::from_secs(30);
 
@@ -191,10 +193,19 @@ async fn advise(
 
 async fn look(planner: &mut Planner, current: &Current) -> Result<Outcome, QueryError> {
     let plan = planner.plan().await?;
-    let tables = tables(planner, &plan).await?;
+    let scanned = plan::scanned_tables(&plan);
+    let count = scanned.len();
+    let mut tables = tables(planner, scanned).await?;
+    let hides = current.database().hides_plans();
+    for table in &mut tables {
+        table.is_secured &= hides;
+    }
+    // A table that the catalogue does not show may be a part of one with row security.
+    let is_secured = hides && (tables.len() < count || tables.iter().any(|it| it.is_secured));
     let advice = candidates(&plan, &tables);
     let cost = plan::total_cost(&plan);
     let untried = match planner.hypothetical() {
+        _ if is_secured => SECURED,
         Hypothetical::Usable(_) => {
             let limit = current.database().query_timeout().unwrap_or(MAX_TRIAL);
             return tried(planner, advice, cost, limit).await;
@@ -206,7 +217,7 @@ async fn look(planner: &mut Planner, current: &Current) -> Result<Outcome, Query
     let Advice { chosen, fallen } = advice.guessed();
     let guess = |candidate| Advised {
         candidate,
-        cost_before: cost,
+        cost_before: (!is_secured).then_some(cost),
         cost_after: None,
     };
     Ok(Outcome {
@@ -216,9 +227,12 @@ async fn look(planner: &mut Planner, current: &Current) -> Result<Outcome, Query
     })
 }
 
-/// Describes the tables of a plan.
-async fn tables(planner: &mut Planner, plan: &Json) -> Result<Vec<Table>, QueryError> {
-    let (schemas, names) = plan::scanned_tables(plan).into_iter().unzip();
+/// Describes the tables with these schemas and names.
+async fn tables(
+    planner: &mut Planner,
+    scanned: Vec<(String, String)>,
+) -> Result<Vec<Table>, QueryError> {
+    let (schemas, names) = scanned.into_iter().unzip();
     let values = vec![Value::Texts(schemas), Value::Texts(names)];
     let rows = planner.ask(TABLES, values).await?;
     let tables = rows.iter().map(table).collect::<Result<_, _>>();
@@ -231,7 +245,9 @@ fn table(row: &Row) -> Result<Table, DriverError> {
     };
     let (columns, indexes, root) = (json(3)?, json(4)?, json(5)?);
     let (schema, name, rows) = (row.get(0)?, row.get(1)?, row.get(2)?);
-    Ok(Table::new(schema, name, rows, &columns, &indexes, &root))
+    let is_secured = row.text(6)? == "t";
+    let table = Table::new(schema, name, rows, &columns, &indexes, &root);
+    Ok(Table { is_secured, ..table })
 }
 
 /// Tries candidates as hypothetical indexes.
@@ -271,7 +287,7 @@ async fn tried(
 fn sorted(trial: &Trial, candidates: &[Candidate], fallen: Vec<Fallen>) -> Outcome {
     let advised = trial.kept().iter().map(|kept| Advised {
         candidate: candidates[kept.candidate].clone(),
-        cost_before: kept.cost_before,
+        cost_before: Some(kept.cost_before),
         cost_after: Some(kept.cost_after),
     });
     let fell = trial.fallen().map(|(at, reason)| Fallen {
