@@ -49,6 +49,9 @@ pub const EMAIL_VERIFIED: &str = "email_verified";
 /// The place of the claim in the name of a role.
 const VALUE: &str = "{}";
 
+/// Value of settings while no caller is known, and the name of one if there would be none.
+const SAMPLE: &str = "ziggurat.sample";
+
 /// Limit on the roles and settings that are kept for a database.
 const MAX_KNOWN: usize = 1000;
 
@@ -209,6 +212,25 @@ impl Callers {
         Ok(acting)
     }
 
+    /// Returns a role and settings for a connection while no caller is known. The role is the first one
+    /// that is the same for all callers of a rule. Without such a rule the connection keeps the
+    /// database's own user, since the names of roles come from claims.
+    fn sample(&self) -> Resolved {
+        let roles = self.roles.iter().map(|rule| &rule.role);
+        let role = roles.chain(&self.otherwise).find(|it| !it.contains(VALUE));
+        // The own user of a database may call more than a caller.
+        let is_strict = self.is_strict && (role.is_some() || self.way.is_none());
+        let mut acting = Acting::default().with_strictness(is_strict);
+        match (role, &self.way) {
+            (Some(role), Some(way)) => acting = acting.with_role(role, way.clone())?,
+            _ => acting = acting.with_setting(SAMPLE, SAMPLE)?,
+        }
+        for rule in &self.settings {
+            acting = acting.with_setting(&rule.name, SAMPLE)?;
+        }
+        Ok(acting)
+    }
+
     fn role(&self, facts: &CallerFacts<'_>) -> Result<String, Refused> {
         for rule in &self.roles {
             if let Some(role) = rule.role_of(facts)? {
@@ -313,22 +335,10 @@ impl KnownCallers {
         if let Some(known) = lock(&self.known.0).get(&key) {
             return Arc::clone(known);
         }
-        // A file of the role may be read here.
-        let made = match &key.1 {
-            Ok(acting) => {
-                let acting = acting.clone().with_mark(&self.callers.key);
-                database.acting(acting.with_seal(self.callers.seal.as_ref()))
-            }
-            Err(why) => Ok(database.refusing(why.to_string())),
-        };
-        let made = match made {
+        let made = match self.made(database, &key.1) {
             Ok(made) => Arc::new(made),
             // Not kept, since the operator may mend the file.
-            Err(error) => {
-                let cause = error.source();
-                let cause = cause.map_or_else(String::new, |it| format!(": {it}"));
-                return Arc::new(database.refusing(format!("{error}{cause}")));
-            }
+            Err(refusing) => return Arc::new(refusing),
         };
         let mut known = lock(&self.known.0);
         if known.len() >= MAX_KNOWN {
@@ -339,5 +349,27 @@ impl KnownCallers {
             }
         }
         Arc::clone(known.entry(key).or_insert(made))
+    }
+
+    /// Returns a database as a caller could reach it, to try it while no caller is known.
+    #[must_use]
+    pub fn sample(&self, database: &Database) -> Database {
+        let (Ok(made) | Err(made)) = self.made(database, &self.callers.sample());
+        made
+    }
+
+    /// Makes a database for a role and settings. If a file of the role cannot be used, the error is a
+    /// database that refuses its callers.
+    fn made(&self, database: &Database, resolved: &Resolved) -> Result<Database, Database> {
+        let acting = match resolved {
+            Ok(acting) => acting.clone().with_mark(&self.callers.key),
+            Err(why) => return Ok(database.refusing(why.to_string())),
+        };
+        let made = database.acting(acting.with_seal(self.callers.seal.as_ref()));
+        made.map_err(|error| {
+            let cause = error.source();
+            let cause = cause.map_or_else(String::new, |it| format!(": {it}"));
+            database.refusing(format!("{error}{cause}"))
+        })
     }
 }

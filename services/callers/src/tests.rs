@@ -135,6 +135,45 @@ fn a_setting_has_one_value_or_the_caller_is_refused() {
 }
 
 #[test]
+fn without_a_caller_a_database_is_tried_with_the_first_role_of_all_callers_of_a_rule() {
+    let tenant = by_claim("tenant", Some("^(?:[a-z]+)$"), "tenant_{}");
+    let leveled = by_claim("level", None, "leveled");
+    let setting = SettingRule {
+        name: "app.tenant".to_owned(),
+        from: Fact::Claim("tenant".into()),
+        is_required: true,
+    };
+    for (roles, otherwise, expected) in [
+        (
+            vec![tenant.clone(), leveled.clone()],
+            Some("guest"),
+            Some("leveled"),
+        ),
+        (vec![tenant.clone()], Some("guest"), Some("guest")),
+        (vec![tenant.clone()], None, None),
+    ] {
+        let rules = Callers {
+            otherwise: otherwise.map(str::to_owned),
+            settings: vec![setting.clone()],
+            ..callers(roles)
+        };
+        let acting = rules.sample().expect("usable");
+        assert_eq!(acting.role(), expected);
+        let mut settings = acting.settings().iter();
+        assert!(settings.any(|(name, value)| name == "app.tenant" && !value.is_empty()));
+    }
+    // Without a role and settings of its own there would be nothing to ask for.
+    assert_eq!(
+        callers(vec![tenant])
+            .sample()
+            .expect("usable")
+            .settings()
+            .len(),
+        1
+    );
+}
+
+#[test]
 fn a_caller_that_has_proved_nothing_is_not_the_local_one() {
     let local = |is_anonymous| Callers {
         local: LocalCaller::new(Local {

@@ -7,7 +7,10 @@ use std::sync::{
 
 use tracing::warn;
 use ziggurat_callers::{Callers, KnownCallers};
-use ziggurat_postgres::database::Database;
+use ziggurat_postgres::{
+    database::Database,
+    pool::{LeaseError, Pools},
+};
 use ziggurat_tokens::{Holder, Identity};
 
 use crate::{
@@ -100,6 +103,15 @@ impl Configured {
     /// Returns whether each caller has a role or settings of its own.
     pub(crate) fn knows_callers(&self) -> bool {
         self.callers.is_some()
+    }
+
+    /// Connects as a caller would, and returns the reason if callers are refused.
+    pub(crate) async fn refusal(&self, pools: &Pools) -> Option<String> {
+        let sample = self.callers.as_ref()?.sample(&self.database);
+        match pools.connect_once(&Arc::new(sample)).await {
+            Err(LeaseError::NotOpen { why, .. }) => Some(why),
+            _ => None,
+        }
     }
 
     /// Masks columns for callers.

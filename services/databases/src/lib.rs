@@ -446,10 +446,26 @@ impl Databases {
     /// function on, calls wait a short time for their own database (see [`Current::ready`]).
     pub fn warm(&self) -> impl Future<Output = ()> + use<> {
         let list = self.list();
-        let each = list
-            .iter()
-            .map(|configured| configured.cache.warm(&self.shared.pools));
+        let each = list.iter().map(|configured| {
+            let warming = configured.cache.warm(&self.shared.pools);
+            let (configured, pools) = (configured.clone(), self.shared.pools.clone());
+            async move {
+                warming.await;
+                if let Some(why) = configured.refusal(&pools).await {
+                    let database = configured.database.name();
+                    error!(database, why, "a database is not open to its callers");
+                }
+            }
+        });
         future::join_all(each).map(drop)
+    }
+
+    /// Connects to the database of a name as a caller would, and returns the reason if it lets no
+    /// caller in. A failed connection is not such a reason.
+    pub async fn refusal(&self, name: &str) -> Option<String> {
+        let list = self.list();
+        let configured = list.iter().find(|it| it.database.name() == name)?;
+        configured.refusal(&self.shared.pools).await
     }
 
     /// Drops the cached tables after a statement that may have changed them, so that the next call

@@ -40,7 +40,10 @@ pub(super) async fn problems(configuration: &Configuration, pools: &Pools) -> Ve
         attempts.add(format!("database '{name}'"), async move {
             match databases.test(&name).await {
                 Some(Err(error)) => Err(error.into()),
-                _ => Ok(()),
+                _ => databases
+                    .refusal(&name)
+                    .await
+                    .map_or(Ok(()), |why| Err(anyhow!(why))),
             }
         });
     }

@@ -1,6 +1,8 @@
 //! A database that knows its callers: each has a role of its own there.
 
+mod entrances;
 mod plans;
+mod start;
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -23,6 +25,8 @@ const TOOLS: &str = "tools:
 - {name: own_role, description: Who, database: shop, statement: 'SELECT :who', result: value,
    parameters: [{name: who, type: string, from: role}]}
 - {name: own_orders, description: Orders, database: shop, statement: SELECT id FROM orders, result: value}
+resources:
+- {uri: 'custom://orders', name: orders, type: sql, sql: 'SELECT id, note FROM orders'}
 ";
 
 /// The columns of [`ORDERS`] that the rows of a tenant are found by, with a setting.
@@ -60,7 +64,11 @@ impl Shop {
     }
 
     fn by_setting() -> Self {
-        let shop = Self::new("strict: true", SETTINGS, "");
+        Self::by_setting_with("")
+    }
+
+    fn by_setting_with(more: &str) -> Self {
+        let shop = Self::new("strict: true", SETTINGS, more);
         shop.postgres.run(STRICT);
         shop.postgres.run(BY_SETTING);
         shop.postgres.run("UPDATE orders SET tenant = owner");
@@ -87,7 +95,7 @@ impl Shop {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("private");
         }
         let entry = postgres.entry_as("shop", &login);
-        let section = section.replace("BOSS", boss);
+        let section = section.replace("BOSS", boss).replace("TWO", two);
         home.configure(&format!(
             "databases:\n{entry}    allow_writes: true\n    identity:\n      {way}\n      {section}\n\
              custom_definitions_path: own.yaml\n{rest}"
@@ -110,6 +118,14 @@ impl Shop {
             home,
             roles,
         }
+    }
+
+    /// Runs SQL with the names of both tenants in it.
+    fn run(&self, sql: &str) {
+        let [one, two, ..] = &self.roles;
+        let sql = sql.replace("'ONE'", &format!("'{one}'"));
+        self.postgres
+            .run(&sql.replace("'TWO'", &format!("'{two}'")));
     }
 
     fn serve(&self) -> (Program, Client) {

@@ -22,6 +22,11 @@ const PAGES: [(&str, &str); 4] = [
 
 /// Creates a database of pages, with their embeddings by the local provider.
 pub(crate) fn garden() -> Postgres {
+    Postgres::with(&pages())
+}
+
+/// Returns the SQL of a table of pages, with their embeddings by the local provider.
+pub(crate) fn pages() -> String {
     let runtime = Runtime::new().expect("a runtime");
     let embedder = Embedder::local();
     let mut sql = String::from(
@@ -41,7 +46,7 @@ pub(crate) fn garden() -> Postgres {
         )
         .expect("a string takes everything");
     }
-    Postgres::with(&sql)
+    sql
 }
 
 /// Creates a server with the local embedding provider.

@@ -247,7 +247,10 @@ fn table(row: &Row) -> Result<Table, DriverError> {
     let (schema, name, rows) = (row.get(0)?, row.get(1)?, row.get(2)?);
     let is_secured = row.text(6)? == "t";
     let table = Table::new(schema, name, rows, &columns, &indexes, &root);
-    Ok(Table { is_secured, ..table })
+    Ok(Table {
+        is_secured,
+        ..table
+    })
 }
 
 /// Tries candidates as hypothetical indexes.

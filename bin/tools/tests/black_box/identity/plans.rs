@@ -89,7 +89,10 @@ fn advice_tells_nothing_of_tables_with_row_security() {
                 assert_eq!((begins, is_advised), (!shows, shows), "{text}");
             }
             for text in [&advice[0], &advice[3]] {
-                assert!(text.contains("CREATE INDEX ON public.free (kind)"), "{text}");
+                assert!(
+                    text.contains("CREATE INDEX ON public.free (kind)"),
+                    "{text}"
+                );
             }
             assert!(!advice[0].contains("row security"), "{}", advice[0]);
             answers.push(advice);
