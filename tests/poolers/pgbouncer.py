@@ -16,6 +16,7 @@ import psycopg
 from another_program import connect
 from callers import Caller, entry, free_port, write_configuration, write_tokens
 from faults import Faults
+from impostor_calls import Proof
 from processes import PATIENCE, database, listening, running
 from tenants import WHO, tenants
 
@@ -23,6 +24,8 @@ CALLERS = 30
 OTHERS = 4
 TURNS = 6
 TENANTS = 20
+# One of so many statements of impostors is sent.
+IMPOSTORS = int(os.environ.get("POOLERS_IMPOSTORS", "10"))
 # Fewer than there are callers, so that they share connections.
 CONNECTIONS = 8
 GIVES_UP_AFTER = 0.5
@@ -55,23 +58,29 @@ SESSION_LEVEL = [
 ]
 
 
-def pgbouncer(stack, folder, variables, mode="transaction"):
-    """Starts PgBouncer in front of a database; returns the variables of its clients."""
+def pgbouncer(stack, folder, variables, mode="transaction", roles=()):
+    """Starts PgBouncer in front of a database; returns the variables of its clients. With roles, it
+    logs in as the one of its client; else as the user of the variables."""
     port = free_port()
     config = folder / f"pgbouncer-{mode}.ini"
+    login = [("user", "PGUSER"), ("password", "PGPASSWORD")]
     target = " ".join(
         f"{key}={variables[name]}"
         for key, name in [
             ("host", "PGHOST"),
             ("port", "PGPORT"),
-            ("user", "PGUSER"),
-            ("password", "PGPASSWORD"),
             ("dbname", "PGDATABASE"),
+            *([] if roles else login),
         ]
     )
+    auth = "any"
+    if roles:
+        users = config.with_suffix(".users")
+        users.write_text("".join(f'"{role}" "{password}"\n' for role, password in roles))
+        auth = f"trust\nauth_file = {users}"
     config.write_text(
         f"[databases]\nshop = {target}\n\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
-        f"listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = {mode}\n"
+        f"listen_port = {port}\nunix_socket_dir =\nauth_type = {auth}\npool_mode = {mode}\n"
         f"default_pool_size = {CONNECTIONS}\nmax_client_conn = 500\n"
     )
     command = ["pgbouncer", "-q"]
@@ -81,7 +90,9 @@ def pgbouncer(stack, folder, variables, mode="transaction"):
         command += ["-u", "nobody"]
     log = stack.enter_context(open(folder / f"pgbouncer-{mode}.log", "wb"))
     stack.enter_context(running([*command, config], stdout=log, stderr=log))
-    bouncer = variables | {"PGPORT": str(port), "PGDATABASE": "shop", "PGUSER": "app"}
+    user = variables["PGUSER"] if roles else "app"
+    bouncer = variables | {"PGHOST": "127.0.0.1", "PGPORT": str(port)}
+    bouncer |= {"PGDATABASE": "shop", "PGUSER": user}
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -186,9 +197,10 @@ def left(direct, faults):
     faults.expect("advisory locks left", direct.execute(locks).fetchone()[0], 0)
 
 
-def statement_mode(stack, folder, variables, faults):
-    """Checks that a pooler that shares connections within a transaction is refused."""
-    bouncer = pgbouncer(stack, folder, variables, "statement")
+def statement_mode(stack, folder, made, serve, faults):
+    """Checks that a pooler that shares connections within a transaction is refused, for callers with
+    roles of their own too."""
+    bouncer = pgbouncer(stack, folder, made.login, "statement")
     home = folder / "statement"
     home.mkdir()
     arguments = write_configuration(home, databases=[entry("shop", bouncer)])
@@ -197,11 +209,18 @@ def statement_mode(stack, folder, variables, faults):
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     expected = "database 'shop': the pooler does not keep transactions together\n"
     faults.expect("the answer to statement mode", (ran.returncode, ran.stdout), (1, expected))
+    made.write_tokens(home / "tokens.yaml")
+    address = serve(home, "statement", [made.entry("shop", bouncer)])
+    answer = Caller(address, made.tokens[0]).query("SELECT 1")
+    faults.expect("a caller in statement mode", answer.text, "This database is not open to you.")
+    log = (folder / "statement.log").read_text().splitlines()
+    for said in ["a database is not open to its callers", "a database is not open to a caller"]:
+        lines = [line for line in log if said in line and "does not keep transactions" in line]
+        faults.expect(said, bool(lines), True)
 
 
-def known_callers(stack, folder, variables, serve, faults):
+def known_callers(stack, folder, made, serve, faults):
     """Checks that callers with roles and settings of their own share connections, and nothing else."""
-    made = stack.enter_context(tenants(variables, TENANTS))
     home = folder / "known"
     home.mkdir()
     made.write_tokens(home / "tokens.yaml")
@@ -219,6 +238,24 @@ def known_callers(stack, folder, variables, serve, faults):
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def impostors(stack, folder, variables, faults):
+    """Attacks databases behind poolers, each with one of its own; returns the number of statements."""
+    home = folder / "impostors"
+    home.mkdir()
+    turns = iter(range(100))
+
+    def through(made):
+        place = home / f"{next(turns)}"
+        place.mkdir()
+        passwords = [(name, "secret") for name in [*made.roles, made.login["PGUSER"]]]
+        return pgbouncer(stack, place, made.login, roles=passwords)
+
+    # Seals are refused behind a pooler.
+    modes = ["connect_as", "set_role", "settings"]
+    proof = Proof(os.environ["POOLERS_PROGRAM"], variables, home, faults, modes, through)
+    return proof.run(IMPOSTORS)
 
 
 def main():
@@ -267,15 +304,17 @@ def main():
         left(direct, faults)
         refused(Caller(serve(home, "writing", [writing], "-no-auth")), direct, faults)
         written = direct.execute("SELECT count(*) FROM written").fetchone()[0]
-        statement_mode(stack, folder, variables, faults)
-        known_callers(stack, folder, variables, serve, faults)
+        made = stack.enter_context(tenants(variables, TENANTS))
+        statement_mode(stack, folder, made, serve, faults)
+        known_callers(stack, folder, made, serve, faults)
+        attempts = impostors(stack, folder, variables, faults)
         if faults.kinds:
             print("--- log of PgBouncer, its end")
             print(*(folder / "pgbouncer-transaction.log").read_text().splitlines()[-10:], sep="\n")
     print(
         f"PgBouncer: {CALLERS} callers, {done['calls']} calls, {done['given up']} given up; "
         f"{OTHERS} connections of another program, {done['statements']} statements, "
-        f"{written} rows written; {time.monotonic() - begun:.1f} s"
+        f"{written} rows written; {attempts} statements of impostors; {time.monotonic() - begun:.1f} s"
     )
     faults.end()
 

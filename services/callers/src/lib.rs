@@ -336,9 +336,9 @@ impl KnownCallers {
             return Arc::clone(known);
         }
         let made = match self.made(database, &key.1) {
-            Ok(made) => Arc::new(made),
+            Ok(made) => made,
             // Not kept, since the operator may mend the file.
-            Err(refusing) => return Arc::new(refusing),
+            Err(refusing) => return refusing,
         };
         let mut known = lock(&self.known.0);
         if known.len() >= MAX_KNOWN {
@@ -353,23 +353,27 @@ impl KnownCallers {
 
     /// Returns a database as a caller could reach it, to try it while no caller is known.
     #[must_use]
-    pub fn sample(&self, database: &Database) -> Database {
+    pub fn sample(&self, database: &Database) -> Arc<Database> {
         let (Ok(made) | Err(made)) = self.made(database, &self.callers.sample());
         made
     }
 
     /// Makes a database for a role and settings. If a file of the role cannot be used, the error is a
     /// database that refuses its callers.
-    fn made(&self, database: &Database, resolved: &Resolved) -> Result<Database, Database> {
+    fn made(
+        &self,
+        database: &Database,
+        resolved: &Resolved,
+    ) -> Result<Arc<Database>, Arc<Database>> {
         let acting = match resolved {
             Ok(acting) => acting.clone().with_mark(&self.callers.key),
-            Err(why) => return Ok(database.refusing(why.to_string())),
+            Err(why) => return Ok(database.refusing(why.to_string()).into()),
         };
         let made = database.acting(acting.with_seal(self.callers.seal.as_ref()));
-        made.map_err(|error| {
+        made.map(Arc::new).map_err(|error| {
             let cause = error.source();
             let cause = cause.map_or_else(String::new, |it| format!(": {it}"));
-            database.refusing(format!("{error}{cause}"))
+            database.refusing(format!("{error}{cause}")).into()
         })
     }
 }

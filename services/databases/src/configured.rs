@@ -108,7 +108,7 @@ impl Configured {
     /// Connects as a caller would, and returns the reason if callers are refused.
     pub(crate) async fn refusal(&self, pools: &Pools) -> Option<String> {
         let sample = self.callers.as_ref()?.sample(&self.database);
-        match pools.connect_once(&Arc::new(sample)).await {
+        match pools.connect_once(&sample).await {
             Err(LeaseError::NotOpen { why, .. }) => Some(why),
             _ => None,
         }

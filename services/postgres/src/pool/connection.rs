@@ -373,13 +373,21 @@ async fn keeps_identity(
     }
     client.queue("COMMIT");
     client.queue(&probe.question);
-    client.flush().await?;
-    let rows = match client.rows().await {
-        Err(DriverError::Server(error)) if !is_about_a_role(&error) => {
-            return Err(DriverError::Role(format!("{NOT_KEPT}: {error}").into()));
-        }
-        rows => rows?,
+    let answered = async {
+        client.flush().await?;
+        client.rows().await
     };
+    let rows = answered.await.map_err(|error| {
+        let is_other = match &error {
+            DriverError::Server(error) => is_about_a_role(error),
+            // Some poolers close a connection that begins a transaction.
+            _ => !session.is_shared,
+        };
+        if is_other {
+            return error;
+        }
+        DriverError::Role(format!("{NOT_KEPT}: {error}").into())
+    })?;
     let answers: Vec<_> = rows.iter().map(|row| probe.is_answered(row)).collect();
     let is_kept = answers.len() == PROBED + 1
         && answers.iter().take(PROBED).all(|it| *it)
