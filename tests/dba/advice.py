@@ -16,7 +16,8 @@ from pathlib import Path
 import psycopg
 from callers import Caller, entry, free_port, write_configuration
 from processes import server as program
-from sick import script, server
+from servers import server
+from sick import script
 
 HEADER = "index\tsize_MB\tcost_before\tcost_after\tgain_%\thelps"
 

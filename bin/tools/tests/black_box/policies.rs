@@ -1,5 +1,7 @@
 //! Weaknesses of row security, each in a database that has this one and no other.
 
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
 use crate::support::{Home, Postgres};
 
 /// A table of tenants without a weakness.
@@ -106,6 +108,79 @@ fn a_sound_database_has_no_finding() {
     assert_eq!(sound.check(CONNECT_AS), (Some(0), Vec::new()));
     // Its owner is dropped before the database is.
     sound.postgres.run("DROP TABLE owned CASCADE");
+}
+
+/// Designs of row security without a weakness, each beside the one of [`SOUND`].
+const SOUND_SCHEMAS: [&str; 10] = [
+    "CREATE TABLE t (owner name); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY p ON t USING (owner = current_user);",
+    "CREATE TABLE t (tenant uuid); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY p ON t
+         USING (tenant = (SELECT nullif(current_setting('app.tenant', true), '')::uuid));",
+    "CREATE TABLE member (org int, login name); ALTER TABLE member ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY p ON member USING (login = current_user);
+     CREATE TABLE t (org int); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY p ON t USING (org IN (SELECT org FROM member));",
+    "CREATE TABLE t (owner name); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+     ALTER TABLE t FORCE ROW LEVEL SECURITY; ALTER TABLE t OWNER TO \"OUTER\";
+     CREATE POLICY p ON t USING (owner = current_user) WITH CHECK (owner = current_user);",
+    "CREATE TABLE t (owner name, day int) PARTITION BY RANGE (day);
+     CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (1) TO (2);
+     ALTER TABLE t ENABLE ROW LEVEL SECURITY; ALTER TABLE t_1 ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY p ON t USING (owner = current_user);",
+    "CREATE TABLE t (owner name, is_open bool); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY p ON t USING (owner = current_user OR is_open);
+     CREATE POLICY narrow ON t AS RESTRICTIVE FOR DELETE USING (owner = current_user);",
+    "CREATE TABLE t (owner name); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY reads ON t FOR SELECT USING (owner = current_user);
+     CREATE POLICY adds ON t FOR INSERT WITH CHECK (owner = current_user);
+     CREATE POLICY changes ON t FOR UPDATE USING (owner = current_user);
+     CREATE POLICY drops ON t FOR DELETE USING (false);",
+    "CREATE FUNCTION tenant() RETURNS text LANGUAGE sql STABLE
+         AS $$SELECT nullif(current_setting('app.tenant', true), '')$$;
+     CREATE TABLE t (tenant text); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY p ON t USING (tenant = tenant());",
+    "CREATE TABLE t (owner name); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY p ON t TO \"ONE\", \"TWO\" USING (owner = current_user);
+     CREATE POLICY keeps ON t TO \"OUTER\" USING (true);
+     CREATE FUNCTION set_day(day int) RETURNS int LANGUAGE sql SET work_mem = '8MB'
+         AS 'SELECT count(*)::int FROM t -- the set of a day';",
+    "CREATE TABLE word (text text); GRANT SELECT ON word TO PUBLIC;
+     CREATE VIEW words AS SELECT lower(text) FROM word; GRANT SELECT ON words TO PUBLIC;
+     CREATE MATERIALIZED VIEW word_count AS SELECT count(*) FROM word;
+     GRANT SELECT ON word_count TO PUBLIC;
+     CREATE FUNCTION upper_words() RETURNS SETOF text LANGUAGE sql SECURITY DEFINER
+         AS 'SELECT upper(text) FROM word';
+     ALTER FUNCTION upper_words() OWNER TO \"OUTER\";",
+];
+
+#[test]
+fn ten_sound_schemas_have_no_finding() {
+    for schema in SOUND_SCHEMAS {
+        let shop = Shop::new(schema);
+        assert_eq!(shop.check(SET_ROLE), (Some(0), Vec::new()), "{schema}");
+        shop.postgres
+            .run("DROP TABLE IF EXISTS t CASCADE; DROP FUNCTION IF EXISTS upper_words");
+    }
+}
+
+#[test]
+fn a_database_of_seals_has_no_finding() {
+    let shop = Shop::new("DROP POLICY tenant_rows ON orders");
+    let home =
+        shop.home("settings: [{name: app.tenant, from: user}]\n      seal_key_file: seal.key");
+    let key = home.file("seal.key");
+    fs::write(&key, [7; 32]).expect("written");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("set");
+    shop.postgres
+        .run(&home.ran_before(&["-print-seal-sql", "shop"]).stdout);
+    shop.postgres.run(
+        "CREATE POLICY tenant_rows ON orders
+             USING (tenant = (SELECT ziggurat.claim('app.tenant')))",
+    );
+    let ran = home.ran_before(&["-check-config", "-connect"]);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code == Some(0) && !said.contains("shop: "), "{said}");
 }
 
 #[test]

@@ -288,6 +288,99 @@ async fn seals_of_other_connections_and_other_keys_are_refused() {
     assert_eq!(lines(&one, "SELECT id FROM orders").await, "id 1");
 }
 
+/// Returns the rows of a seal, or the code of the error.
+async fn rows_of(pool: &Pool, seal: &Prefix) -> Result<String, String> {
+    let query = ReadOnlyQuery {
+        name: "SELECT",
+        before: Some(seal.sql.trim_start_matches("; ").to_owned()),
+        query: "SELECT id::text FROM orders WHERE $1::text[] IS NOT NULL".to_owned(),
+        // With values, what runs before may be several commands.
+        values: vec![Value::Texts(Vec::new())],
+    };
+    let lease = pool.lease().await.expect("a connection");
+    let rows = query.read(lease, |row| row.get::<String>(0)).await;
+    rows.map(|rows| rows.join(" "))
+        .map_err(|error| match error {
+            QueryError::Failed { report, .. } => report.sqlstate.to_string(),
+            other => format!("{other:?}"),
+        })
+}
+
+#[tokio::test]
+async fn a_seal_that_is_forged_late_or_of_another_process_is_28000() {
+    let (tenants, key) = sealed().await;
+    let pool = tenants.pool(sealed_settings("b").with_seal(Some(&key)));
+    let process = pool.lease().await.expect("a connection").process();
+    let now = "SELECT date_part('epoch', clock_timestamp())::int8";
+    let now: i64 = asked(&pool, now, &[]).await.parse().expect("a number");
+    let seal = |key: &SealKey, process: i32, clock: i64| {
+        let settings = [("app.tenant".to_owned(), "a".to_owned())];
+        Sealed::new(
+            key,
+            &settings,
+            (process, clock),
+            Prefix::default(),
+            String::new(),
+        )
+        .prefix()
+    };
+    let changed = |from: &str, to: &str| {
+        let mut seal = seal(&key, process, now);
+        assert!(seal.sql.contains(from), "{}", seal.sql);
+        seal.sql = seal.sql.replace(from, to);
+        seal
+    };
+    for good in [seal(&key, process, now), seal(&key, process, now - 60)] {
+        assert_eq!(
+            rows_of(&pool, &good).await.as_deref(),
+            Ok("1"),
+            "{}",
+            good.sql
+        );
+    }
+    let until = format!("|{}|", now + 120);
+    let bad = [
+        seal(&SealKey::new([8; SEAL_KEY_BYTES]), process, now),
+        seal(&key, process, now - 121),
+        seal(&key, process + 1, now),
+        changed("\"a\"", "\"b\""),
+        changed(&until, &format!("|{}|", now + 240)),
+        changed(&format!("'{process}|"), "'|"),
+        changed("\"ziggurat\".\"seal\" TO '", "\"ziggurat\".\"seal\" TO '0"),
+        changed("\"ziggurat\".\"seal\"", "\"ziggurat\".\"other\""),
+        changed(
+            "\"ziggurat\".\"claims\" TO '",
+            "\"ziggurat\".\"claims\" TO ' ",
+        ),
+    ];
+    for bad in bad {
+        assert_eq!(
+            rows_of(&pool, &bad).await,
+            Err("28000".to_owned()),
+            "{}",
+            bad.sql
+        );
+    }
+    assert_eq!(lines(&pool, "SELECT id FROM orders").await, "id 2");
+}
+
+#[tokio::test]
+async fn a_seal_of_before_a_claim_was_narrowed_is_28000() {
+    let (tenants, key) = sealed().await;
+    let wide = tenants.pool(sealed_settings("a").with_seal(Some(&key)));
+    let parts = ["claims", "seal"].map(|part| format!("SELECT current_setting('ziggurat.{part}')"));
+    let mut old = Prefix::default();
+    for (part, sql) in ["claims", "seal"].iter().zip(&parts) {
+        let value = asked(&wide, sql, &[]).await;
+        old.add(&format!("ziggurat.{part}"), &literal(&value));
+    }
+    assert_eq!(rows_of(&wide, &old).await.as_deref(), Ok("1"));
+    // The same caller with the claims that it has now.
+    let narrow = tenants.pool(sealed_settings("").with_seal(Some(&key)));
+    assert_eq!(lines(&narrow, "SELECT id FROM orders").await, "id");
+    assert_eq!(rows_of(&narrow, &old).await, Err("28000".to_owned()));
+}
+
 #[tokio::test]
 async fn a_seal_is_made_anew_before_it_ends() {
     let key = SealKey::new([7; SEAL_KEY_BYTES]);
