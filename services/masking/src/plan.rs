@@ -4,7 +4,7 @@
 //! PostgreSQL from 14 on, and refuses whatever it does not understand.
 //!
 //! ```
-//! use std::collections::HashSet;
+//! use std::collections::{HashMap, HashSet};
 //! use ziggurat_masking::plan::{self, Guard, MaskedColumn, Source};
 //!
 //! let ssn = MaskedColumn {
@@ -14,6 +14,7 @@
 //!     columns: &[ssn],
 //!     sources: &[Source { table: "public.person".into(), column: "ssn".into() }],
 //!     functions: &HashSet::new(),
+//!     indexes: &HashMap::new(),
 //!     results: &[],
 //!     table: "public.person",
 //!     version: 18,
@@ -31,7 +32,7 @@ mod scans;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -50,6 +51,8 @@ pub struct Guard<'a> {
     pub sources: &'a [Source],
     /// Names of functions that may not be used.
     pub functions: &'a HashSet<String>,
+    /// The indexes that have a masked column, and the place of its source.
+    pub indexes: &'a HashMap<String, usize>,
     /// The source of each masked column of the result.
     pub results: &'a [usize],
     /// The table to name where no other is known.
@@ -199,6 +202,7 @@ impl Check<'_> {
         if let Some(source) = masked.filter(|_| !kind.passes_on()) {
             return Err(self.guard.column(*source));
         }
+        self.has_no_order(node, &list)?;
         for (child, list) in &children {
             self.stays_inside(kind, child, list)?;
         }
@@ -238,6 +242,17 @@ impl Check<'_> {
         let is_part = kind.is_subquery() || node::is_part(child);
         match list.iter().flatten().next() {
             Some(source) if is_part => Err(self.guard.column(*source)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses rows in the order of a masked column: an index can give it, and then no other member
+    /// of the plan names the column.
+    fn has_no_order(&self, node: &Map<String, Value>, list: &List) -> Result<(), Refusal> {
+        let name = node.get("Index Name").and_then(Value::as_str);
+        let source = name.and_then(|name| self.guard.indexes.get(name));
+        match source {
+            Some(source) if list.contains(&None) => Err(self.guard.column(*source)),
             _ => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -29,6 +29,7 @@ fn check(plan: &Value, results: &[usize], version: u32) -> Result<(), Refusal> {
         columns: &columns,
         sources: &[source("ssn"), source("e\"mail")],
         functions: &HashSet::from(["leak".to_owned()]),
+        indexes: &HashMap::from([("person_ssn".to_owned(), 0)]),
         results,
         table: "public.person",
         version,
@@ -167,6 +168,35 @@ fn an_alias_without_a_scan_is_the_parent_of_its_children() {
 }
 
 #[test]
+fn rows_in_the_order_of_a_masked_column_are_refused() {
+    let by = |name: &str, output: &[&str]| {
+        let scan = with(scan(output), "Node Type", json!("Index Scan"));
+        with(scan, "Index Name", json!(name))
+    };
+    let expected = Refusal::Column("public.person.ssn".into());
+    for (plan, results, is_refused) in [
+        (by("person_ssn", &["p.id", "p.ssn"]), &[0][..], true),
+        (by("person_ssn", &["p.id"]), &[], true),
+        (by("person_pkey", &["p.id", "p.ssn"]), &[0], false),
+        // Nothing that is shown has the order.
+        (by("person_ssn", &["p.ssn"]), &[0], false),
+        (
+            above("Aggregate", &["count(*)"], &json!([by("person_ssn", &[])])),
+            &[],
+            false,
+        ),
+    ] {
+        let found = check(&plan, results, 18);
+        let wanted = if is_refused {
+            Err(expected.clone())
+        } else {
+            Ok(())
+        };
+        assert_eq!(found, wanted, "{plan}");
+    }
+}
+
+#[test]
 fn other_refusals_name_what_is_refused() {
     let filter = |text: &str| with(scan(&["p.id"]), "Filter", json!(text));
     let row = "a whole row of public.person cannot be used, it has masked columns";
@@ -210,6 +240,7 @@ fn a_plan_that_is_not_understood_is_refused() {
         columns: &[],
         sources: &[],
         functions: &HashSet::new(),
+        indexes: &HashMap::new(),
         results: &[],
         table: "t",
         version: 18,

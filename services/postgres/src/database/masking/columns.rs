@@ -29,6 +29,8 @@ pub(crate) struct CallerColumns {
     columns: HashMap<(u32, u16), Held>,
     /// Masked columns that a plan may name.
     planned: Vec<MaskedColumn>,
+    /// Indexes with masked columns, and the places of their sources.
+    indexes: HashMap<String, usize>,
     /// Names of tables with masked columns in small letters, and as messages have them.
     pub(super) tables: HashMap<String, String>,
     /// Names among them of views with masked columns that no plan shows.
@@ -63,6 +65,7 @@ impl CallerColumns {
             coverage: Arc::clone(coverage),
             columns: HashMap::new(),
             planned: Vec::new(),
+            indexes: HashMap::new(),
             tables: HashMap::new(),
             opaque: HashSet::new(),
         };
@@ -70,6 +73,9 @@ impl CallerColumns {
             if let Some(held) = Held::of(&found.hits, rules, holds) {
                 if !held.mask.is_partial() {
                     made.add_table(column.0, &found.name, held.source);
+                    let names = coverage.indexes.get(&column).into_iter().flatten();
+                    let sources = held.source.into_iter().cycle();
+                    made.indexes.extend(names.cloned().zip(sources));
                 }
                 made.columns.insert(column, held);
             }
@@ -143,6 +149,7 @@ impl CallerColumns {
             columns: &self.planned,
             sources: &self.coverage.sources,
             functions: &self.coverage.functions,
+            indexes: &self.indexes,
             results: &results,
             table,
             version: self.coverage.version,

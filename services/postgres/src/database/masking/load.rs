@@ -14,6 +14,8 @@ pub(crate) struct Coverage {
     /// By the OID of the table and the number of the column.
     pub(super) columns: HashMap<(u32, u16), Column>,
     pub(super) relations: HashMap<u32, Relation>,
+    /// Names of the indexes that have a column, or use it.
+    pub(super) indexes: HashMap<(u32, u16), Vec<String>>,
     /// Columns by the places that hits have, for messages.
     pub(super) sources: Vec<Source>,
     /// Names of functions that texts beside masked columns may not call.
@@ -85,13 +87,23 @@ const MEMBERS: &str = "WITH RECURSIVE members (place, oid, name) AS (
     JOIN pg_attribute a ON a.attrelid = m.oid AND a.attname = m.name
     WHERE a.attnum > 0 AND NOT a.attisdropped ORDER BY m.place, r.oid";
 
-/// The columns that are generated from columns of these relations.
-const GENERATED: &str = "SELECT d.refobjid, d.refobjsubid, e.adnum, a.attname
-    FROM pg_depend d JOIN pg_attrdef e ON e.oid = d.objid
-    JOIN pg_attribute a ON a.attrelid = e.adrelid AND a.attnum = e.adnum
-    WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass
-        AND d.refobjid IN (SELECT unnest($1)::oid) AND e.adrelid = d.refobjid
-        AND a.attgenerated <> '' AND d.refobjsubid NOT IN (0, e.adnum)";
+/// The columns that are generated from columns of these relations. In version 14 a column depends on
+/// them, and from 15 on its expression.
+const GENERATED: &str = "SELECT d.refobjid, d.refobjsubid, a.attnum, a.attname
+    FROM pg_depend d LEFT JOIN pg_attrdef e ON d.classid = 'pg_attrdef'::regclass AND e.oid = d.objid
+    JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = coalesce(e.adnum, d.objsubid)
+    WHERE (e.adrelid = d.refobjid OR d.classid = 'pg_class'::regclass AND d.objid = d.refobjid)
+        AND d.refclassid = 'pg_class'::regclass AND d.refobjid IN (SELECT unnest($1)::oid)
+        AND a.attgenerated <> '' AND d.refobjsubid NOT IN (0, a.attnum)";
+
+/// The indexes of these relations, by the columns that they have or use.
+const INDEXES: &str = "SELECT i.indrelid, a.attnum, c.relname
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum > 0
+    WHERE i.indrelid IN (SELECT unnest($1)::oid) AND (a.attnum = ANY (i.indkey) OR EXISTS (
+        SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+        AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid
+        AND d.refobjsubid IN (0, a.attnum)))";
 
 /// The policies that use columns of these relations.
 const POLICIES: &str = "SELECT DISTINCT d.refobjid, d.refobjsubid, p.polname
@@ -136,6 +148,7 @@ impl Coverage {
         let mut coverage = Self {
             columns: HashMap::new(),
             relations: HashMap::new(),
+            indexes: HashMap::new(),
             sources: Vec::new(),
             functions: HashSet::new(),
             known: known
@@ -154,6 +167,7 @@ impl Coverage {
         coverage.add_generated(client).await?;
         coverage.warn_of_policies(client).await?;
         views::add(&mut coverage, client, rules, allowed).await?;
+        coverage.add_indexes(client).await?;
         Ok(coverage)
     }
 
@@ -225,6 +239,14 @@ impl Coverage {
                 };
                 self.add((table, number(&row, 2)?), row.text(3)?, derived);
             }
+        }
+        Ok(())
+    }
+
+    async fn add_indexes(&mut self, client: &mut Client) -> Result<(), DriverError> {
+        for row in ask(client, INDEXES, [self.oids()]).await? {
+            let column = (number(&row, 0)?, number(&row, 1)?);
+            self.indexes.entry(column).or_default().push(row.get(2)?);
         }
         Ok(())
     }

@@ -16,6 +16,9 @@ pub(crate) enum Taint {
     Table(String),
     /// It names this view, of which a plan does not show the masked columns.
     Opaque(String),
+    /// It calls this function, which may not stand beside masked columns. A plan does not show the
+    /// functions in limits and windows, and those that PostgreSQL calls before it makes the plan.
+    Call(String),
 }
 
 /// Names of relations and functions that show values of columns whatever they are called, or read
@@ -61,11 +64,13 @@ impl CallerColumns {
     /// # Errors
     /// Fails if it names something that shows values of any table.
     pub(crate) fn taint(&self, text: &str) -> Result<Taint, Refusal> {
+        let tokens: Vec<_> = Lexer::new(text).collect();
         let mut taint = Taint::None;
-        for token in Lexer::new(text) {
+        let mut called = None;
+        for (at, token) in tokens.iter().enumerate() {
             let Some(name) = token.identifier() else {
                 // PostgreSQL may read on where this lexer cannot.
-                if token == Token::Unclosed && taint == Taint::None {
+                if *token == Token::Unclosed && taint == Taint::None {
                     taint = Taint::Table(self.any_table());
                 }
                 continue;
@@ -73,6 +78,9 @@ impl CallerColumns {
             let name = lower(name);
             if READERS.iter().any(|reader| fits(&name, reader)) {
                 return Err(Refusal::Function(name.into_owned()));
+            }
+            if called.is_none() && self.refuses_function(&name) && is_call(&tokens, at) {
+                called = Some(name.clone().into_owned());
             }
             if matches!(taint, Taint::Opaque(_)) {
                 continue;
@@ -87,6 +95,9 @@ impl CallerColumns {
             } else if taint == Taint::None && self.refuses_function(&name) {
                 taint = Taint::Table(self.any_table());
             }
+        }
+        if let Some(name) = called {
+            return Ok(Taint::Call(name));
         }
         if renames_columns(text, |name| self.table(name).is_some()) {
             // A plan has the new names.
@@ -112,6 +123,24 @@ impl CallerColumns {
     fn any_table(&self) -> String {
         self.tables.values().min().cloned().unwrap_or_default()
     }
+}
+
+/// Returns whether a name calls a function: `name(…)`, or `(…).name` and `…[1].name` for a function of
+/// one row.
+fn is_call(tokens: &[Token<'_>], at: usize) -> bool {
+    let is_before = |back: usize, symbols: &[u8]| {
+        let token = at.checked_sub(back).and_then(|at| tokens.get(at));
+        matches!(token, Some(Token::Symbol(symbol)) if symbols.contains(symbol))
+    };
+    let is_after_dot = is_before(1, b".");
+    if is_after_dot && is_before(2, b")]") {
+        return true;
+    }
+    let schema = at.checked_sub(2).and_then(|at| tokens[at].identifier());
+    if is_after_dot && schema.is_some_and(|name| lower(name) == "pg_catalog") {
+        return false;
+    }
+    tokens.get(at + 1) == Some(&Token::Symbol(b'('))
 }
 
 /// Returns whether a text gives the columns of a table other names, as `person AS p (a, b)`.

@@ -1,3 +1,5 @@
+mod unseen;
+
 use std::sync::Arc;
 
 use ziggurat_masking::{Mask, Shape};

@@ -147,7 +147,8 @@ impl View {
         let used = self.used(coverage, rules, origins.is_none());
         let is_kept = self.relation.kind == Kind::Kept;
         let calls = self.relation.calls;
-        let is_opaque = !is_kept && self.is_opaque(coverage);
+        // PostgreSQL may call such a function before the plan is made, or where no plan shows it.
+        let is_opaque = !is_kept && (calls || self.is_opaque(coverage));
         let known = coverage.relations.entry(self.oid).or_insert(self.relation);
         known.calls |= calls;
         known.is_opaque |= is_opaque;

@@ -143,7 +143,10 @@ impl Execution {
             Taint::Opaque(table) if reads_plans => {
                 return Err(refused(&plan::Refusal::Form(table)));
             }
-            Taint::Table(table) | Taint::Opaque(table) => Some(table),
+            Taint::Call(function) if reads_plans => {
+                return Err(refused(&plan::Refusal::Function(function)));
+            }
+            Taint::Table(name) | Taint::Opaque(name) | Taint::Call(name) => Some(name),
         };
         self.check_command()?;
         let is_tainted = table.is_some();
