@@ -60,6 +60,39 @@ installed() (
   printf '%s\n' "$folder"
 )
 
+# Installs PostgreSQL 14 to 18. The packages hold no links, and their scripts are not run.
+install_servers() {
+  install_javascript "$@"
+  python3 - "$1"/node_modules/postgresql-* <<'PYTHON'
+import json, os, sys
+
+for package in sys.argv[1:]:
+    with open(f"{package}/native/pg-symlinks.json") as file:
+        links = json.load(file)
+    for link in links:
+        source, target = (os.path.join(package, link[end]) for end in ["source", "target"])
+        if not os.path.lexists(target):
+            os.symlink(os.path.relpath(source, os.path.dirname(target)), target)
+PYTHON
+  # The servers run as another user than root.
+  chmod -R a+rX "$1"
+  chmod a+x "$1"/node_modules/postgresql-*/native/bin/*
+}
+
+# Sets `binaries` to the folders of these versions of PostgreSQL, or of other binaries.
+servers() {
+  local version folder files=(tests/dba/package.json tests/dba/package-lock.json)
+  binaries=()
+  for version; do
+    if [[ $version == */* ]]; then
+      binaries+=("$version")
+      continue
+    fi
+    folder=${folder:-$(installed servers install_servers "${files[@]}")}
+    binaries+=("$folder/node_modules/postgresql-$version/native/bin")
+  done
+}
+
 # Installs a package of Debian or Ubuntu, if root runs this there.
 install_debian() {
   if [[ $EUID != 0 ]] || ! command -v apt-get >/dev/null; then
@@ -91,37 +124,4 @@ build() {
   cargo build --locked --quiet --example database "${@:---bins}"
   target=$(cargo metadata --locked --no-deps --offline --format-version 1 |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-}
-
-# Installs the servers of `tests/dba/package.json`. The packages hold no links, and their scripts are
-# not run.
-install_servers() {
-  install_javascript "$@"
-  python3 - "$1"/node_modules/postgresql-* <<'PYTHON'
-import json, os, sys
-
-for package in sys.argv[1:]:
-    with open(f"{package}/native/pg-symlinks.json") as file:
-        links = json.load(file)
-    for link in links:
-        source, target = (os.path.join(package, link[end]) for end in ["source", "target"])
-        if not os.path.lexists(target):
-            os.symlink(os.path.relpath(source, os.path.dirname(target)), target)
-PYTHON
-  # The servers run as another user than root.
-  chmod -R a+rX "$1"
-  chmod a+x "$1"/node_modules/postgresql-*/native/bin/*
-}
-
-# Prints a folder of binaries for each version of PostgreSQL, and names of folders as they are.
-postgresql() {
-  local servers= version
-  for version in "$@"; do
-    if [[ $version == */* ]]; then
-      printf '%s\n' "$version"
-      continue
-    fi
-    servers=${servers:-$(installed servers install_servers tests/dba/package.json tests/dba/package-lock.json)}
-    printf '%s\n' "$servers/node_modules/postgresql-$version/native/bin"
-  done
 }

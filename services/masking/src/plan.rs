@@ -263,16 +263,31 @@ impl Check<'_> {
             let text = entry.as_str().ok_or_else(|| self.form())?;
             let expression = Expression::read(text).ok_or_else(|| self.form())?;
             match expression.column() {
-                Some((qualifier, name)) => self.masked(qualifier, name),
+                Some((qualifier, name)) => self.listed(qualifier, name),
                 None => self.expression(&expression).map(|()| None),
             }
         });
         list.collect()
     }
 
+    /// Returns the source of a column of a list.
+    ///
+    /// A table that cannot have rows has no scan, so its column may be any of that name. Then it is
+    /// one that the result has, since for each of these the list has one column.
+    fn listed(&self, qualifier: Option<&str>, name: &str) -> Result<Option<usize>, Refusal> {
+        let Err(Ambiguous(sources)) = self.scans.masked(qualifier, name) else {
+            return self.masked(qualifier, name);
+        };
+        let mut shown = sources.iter().filter(|it| self.guard.results.contains(it));
+        match shown.next() {
+            Some(source) => Ok(Some(*source)),
+            None => Err(self.guard.column(sources[0])),
+        }
+    }
+
     fn masked(&self, qualifier: Option<&str>, name: &str) -> Result<Option<usize>, Refusal> {
         let found = self.scans.masked(qualifier, name);
-        found.map_err(|Ambiguous(source)| self.guard.column(source))
+        found.map_err(|Ambiguous(sources)| self.guard.column(sources[0]))
     }
 
     /// Checks the members of a node that are not known to be names or numbers.

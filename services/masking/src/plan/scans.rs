@@ -13,8 +13,8 @@ pub(super) struct Scans<'a> {
     tables: HashMap<&'a str, Vec<&'a MaskedColumn>>,
 }
 
-/// A name that may be one of several masked columns, the first of which has this source.
-pub(super) struct Ambiguous(pub(super) usize);
+/// The sources of the masked columns that a name may be.
+pub(super) struct Ambiguous(pub(super) Vec<usize>);
 
 // === impl Scans ===
 
@@ -101,14 +101,13 @@ impl<'a> Scans<'a> {
         name: &str,
     ) -> Result<Option<usize>, Ambiguous> {
         let columns = self.columns(qualifier).into_iter();
-        let mut sources = columns.filter(|it| it.column == name).map(|it| it.source);
-        let Some(first) = sources.next() else {
-            return Ok(None);
-        };
-        if sources.all(|source| source == first) {
-            Ok(Some(first))
-        } else {
-            Err(Ambiguous(first))
+        let sources = columns.filter(|it| it.column == name).map(|it| it.source);
+        let mut sources: Vec<_> = sources.collect();
+        sources.dedup();
+        match *sources {
+            [] => Ok(None),
+            [source] => Ok(Some(source)),
+            _ => Err(Ambiguous(sources)),
         }
     }
 

@@ -197,6 +197,32 @@ fn rows_in_the_order_of_a_masked_column_are_refused() {
 }
 
 #[test]
+fn a_table_without_rows_has_no_scan() {
+    let columns = [masked("person", "ssn", 0), masked("staff", "ssn", 1)];
+    let sources = ["person", "staff"].map(|table| Source {
+        table: format!("public.{table}"),
+        column: "ssn".into(),
+    });
+    let check = |output: &[&str], results: &[usize]| {
+        let empty = json!({"Node Type": "Result", "Output": output, "One-Time Filter": "false"});
+        let guard = Guard {
+            columns: &columns,
+            sources: &sources,
+            functions: &HashSet::new(),
+            indexes: &HashMap::new(),
+            results,
+            table: "public.person",
+            version: 18,
+        };
+        plan::check(&json!([{ "Plan": empty }]).to_string(), &guard)
+    };
+    assert_eq!(check(&["p.id", "p.ssn"], &[1]), Ok(()));
+    assert_eq!(check(&["p.id", "p.ssn"], &[0]), Ok(()));
+    assert!(check(&["p.id", "p.ssn"], &[]).is_err());
+    assert!(check(&["p.id", "upper(p.ssn)"], &[1]).is_err());
+}
+
+#[test]
 fn other_refusals_name_what_is_refused() {
     let filter = |text: &str| with(scan(&["p.id"]), "Filter", json!(text));
     let row = "a whole row of public.person cannot be used, it has masked columns";

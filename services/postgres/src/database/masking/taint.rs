@@ -148,8 +148,10 @@ pub(super) fn renames_columns(text: &str, is_table: impl Fn(&str) -> bool) -> bo
     let tokens: Vec<_> = Lexer::new(text).collect();
     let is_named = |token: &Token<'_>| token.identifier().is_some_and(|it| is_table(&lower(it)));
     let follows = |at: usize| {
+        let is_only = is_in_only(&tokens[..at]);
         let between = |token: &&Token<'_>| match **token {
-            Token::Symbol(symbol) => matches!(symbol, b'*' | b')'),
+            Token::Symbol(b')') => is_only,
+            Token::Symbol(symbol) => symbol == b'*',
             Token::Word(word) => word.eq_ignore_ascii_case("AS"),
             _ => false,
         };
@@ -162,6 +164,14 @@ pub(super) fn renames_columns(text: &str, is_table: impl Fn(&str) -> bool) -> bo
         is_alias && rest.next() == Some(&Token::Symbol(b'('))
     };
     (0..tokens.len()).any(|at| is_named(&tokens[at]) && follows(at))
+}
+
+/// Returns whether the name after these tokens stands in `ONLY (…)`, perhaps after its schema.
+fn is_in_only(mut before: &[Token<'_>]) -> bool {
+    while let [rest @ .., _, Token::Symbol(b'.')] = before {
+        before = rest;
+    }
+    matches!(before, [.., Token::Word(word), Token::Symbol(b'(')] if word.eq_ignore_ascii_case("ONLY"))
 }
 
 /// Words that stand before a parenthesis and cannot be an alias.

@@ -57,6 +57,17 @@ async fn functions_that_no_plan_shows_are_refused() {
 }
 
 #[tokio::test]
+async fn a_column_may_have_the_name_of_a_table() {
+    let mut fixture = Fixture::new().await;
+    fixture.given(TABLES).await;
+    let pool = masked(&fixture, Enforcement::Plan, |_| true, |_| {});
+    let sql = "SELECT lag(n.person) OVER (ORDER BY n.person, n.id) AS before FROM note n";
+    assert_eq!(answer(&pool, sql).await.as_deref(), Ok("before\n"));
+    let sql = "SELECT x || '' FROM ONLY (public.person) over (i, n, x)";
+    assert!(answer(&pool, sql).await.is_err());
+}
+
+#[tokio::test]
 async fn the_order_of_an_index_is_refused() {
     all_are_refused(&[
         "SELECT id, ssn FROM person ORDER BY ssn LIMIT 3",
