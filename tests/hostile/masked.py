@@ -7,7 +7,7 @@ line of a log has a value. With `plan`, the answers of both databases are equal,
 each question about a value is refused. With `origin`, they are equal for attempts to see a value.
 
 The queries of `masked/honest.txt` and a thousand of `honest.py` use no masked column in an expression.
-All of them run with `plan`.
+All of them run with `plan`; before version 17 those with a subquery in an expression are refused.
 """
 
 import json
@@ -192,9 +192,13 @@ class Server:
 
     def __init__(self, stack, side, variables, enforce):
         word, number = side["word"], side["number"]
-        # Hashes have digits, too.
-        self.secret = re.compile(f"{word}|{word[::-1]}|(?<![0-9a-f]){number}", re.IGNORECASE)
+        # Hashes and fractions of seconds have digits, too.
+        self.secret = re.compile(f"{word}|{word[::-1]}|(?<![0-9a-f.]){number}", re.IGNORECASE)
         self.variables, self.enforce = variables, enforce
+        # Its last statement has a value, and stays in the list of sessions.
+        other = stack.enter_context(connect(variables))
+        other.execute(f"SELECT '{side['word']}-0001' AS ssn")
+        self.version = other.info.server_version // 10_000
         self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         tokens = write_tokens(self.folder / "tokens.yaml", THREADS)
         (self.folder / "own.yaml").write_text((HERE / "own.yaml").read_text())
@@ -323,13 +327,15 @@ def databases(stack, binaries):
 
 def run_honest(findings, server):
     """Runs the queries that must run."""
-    queries = read("honest.txt")
+    queries, unseen = read("honest.txt"), []
     number = len(queries)
     queries += [Attempt(number, "made", text, False) for text in honest.made(MADE)]
 
     def run(attempt):
         text = server.answer(ALWAYS["query_database"], attempt.text)
-        if "\nResults (" not in text:
+        if server.version < 17 and "(SELECT " in attempt.text and "this form of" in text:
+            unseen.append(attempt)
+        elif "\nResults (" not in text:
             findings.add("an honest query does not run", attempt, repr(text[-300:]))
         if server.has_value(text):
             findings.add("an honest query shows a value", attempt, repr(text[-300:]))
@@ -337,6 +343,9 @@ def run_honest(findings, server):
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(run, queries))
     print(f"{number} honest queries, and {MADE} that were made")
+    if unseen:
+        # Their plans do not show what is compared with the rows of a subquery.
+        print(f"refused before version 17: {len(unseen)} with a subquery in an expression")
 
 
 def check(binaries):

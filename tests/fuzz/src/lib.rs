@@ -4,9 +4,11 @@
 mod adopt;
 mod documents;
 mod mcp;
+mod plans;
 
 pub use self::{
     adopt::adopted,
     documents::{documents, docx},
     mcp::{over_http, over_stdio},
+    plans::{StoredPlan, changed, passes, stored},
 };

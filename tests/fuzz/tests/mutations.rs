@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 
 use http::StatusCode;
 use ziggurat_documents::Kind;
+use ziggurat_fuzz::StoredPlan;
 use ziggurat_mcp::protocol::Revision;
 
 /// Pseudo-random numbers (xorshift).
@@ -92,6 +93,52 @@ fn a_server_answers_every_message_of_every_revision_over_http() {
 #[test]
 fn a_server_answers_every_line_over_pipes() {
     check_mutations(500, &inputs("mcp.jsonl"), ziggurat_fuzz::over_stdio);
+}
+
+/// Returns the plans of each version.
+fn plans() -> Vec<StoredPlan> {
+    let files = ["14", "15", "16", "17", "18", "newer"];
+    let texts = files.map(|name| inputs(&format!("plans/{name}.jsonl")));
+    let lines = texts.iter().map(|text| str::from_utf8(text).expect("text"));
+    lines.flat_map(ziggurat_fuzz::stored).collect()
+}
+
+#[test]
+fn plans_of_each_version_pass_or_are_refused() {
+    let plans = plans();
+    let is_wrong = |plan: &&StoredPlan| {
+        let found = ziggurat_fuzz::passes(&plan.plan.to_string(), &plan.results, plan.version);
+        found != plan.passes
+    };
+    let wrong = plans.iter().filter(is_wrong);
+    let wrong: Vec<_> = wrong.map(|it| (it.version, &it.query)).collect();
+    assert_eq!(wrong, []);
+    let count = |passes: bool| plans.iter().filter(|it| it.passes == passes).count();
+    assert!(count(true) > 200 && count(false) > 200);
+}
+
+#[test]
+fn a_changed_plan_that_passes_uses_no_masked_column_in_an_expression() {
+    let plans = plans();
+    let mut numbers = Numbers(0x2026_0729);
+    let mut passed = 0;
+    for _ in 0..20_000 {
+        let count = 2 + 3 * (1 + numbers.below(4));
+        let bytes: Vec<_> = (0..count)
+            .map(|_| numbers.below(256).to_le_bytes()[0])
+            .collect();
+        let plan = ziggurat_fuzz::changed(&plans, &bytes).expect("bytes for a plan");
+        let text = plan.plan.to_string();
+        passed += usize::from(ziggurat_fuzz::passes(&text, &plan.results, plan.version));
+    }
+    assert!(passed > 1000, "{passed}");
+    for plan in plans.iter().step_by(7) {
+        let text = plan.plan.to_string();
+        check_mutations(40, text.as_bytes(), |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            ziggurat_fuzz::passes(&text, &plan.results, plan.version)
+        });
+    }
 }
 
 #[test]

@@ -86,6 +86,77 @@ fn bytes_that_are_no_text_are_hidden_wholly() {
     }
 }
 
+/// Parts of values: letters of one byte and of several, marks, flags and a family, which are one
+/// character each, and parts of addresses.
+const PIECES: [&str; 24] = [
+    "a",
+    "Z",
+    "0",
+    "7",
+    "-",
+    " ",
+    "@",
+    "@x.",
+    ".",
+    "ß",
+    "é",
+    "e\u{301}",
+    "\u{301}",
+    "漢",
+    "ไ",
+    "\u{200d}",
+    "\u{200b}",
+    "🇩🇪",
+    "🇩",
+    "👩\u{200d}👩\u{200d}👧",
+    "\u{1100}\u{1161}",
+    "\r\n",
+    "क\u{94d}ष",
+    "\u{feff}",
+];
+
+/// Makes values of some pieces, the same ones in each run.
+fn made(count: usize) -> impl Iterator<Item = String> {
+    let mut state: u64 = 0x2026_0728;
+    let mut below = move |end: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 33).expect("31 bits") % end
+    };
+    (0..count).map(move |_| {
+        let length = below(14);
+        (0..length).map(|_| PIECES[below(PIECES.len())]).collect()
+    })
+}
+
+/// The variable `MASKED_VALUES` has the number of values, for a longer run.
+#[test]
+fn made_values_show_nothing_but_the_promised_characters() {
+    let count = std::env::var("MASKED_VALUES").map_or(100_000, |it| it.parse().expect("a number"));
+    let mut addresses = 0;
+    for value in made(count) {
+        let characters: Vec<_> = value.graphemes(true).collect();
+        let last = match characters.len() {
+            0..8 => String::new(),
+            length => characters[length - 4..].concat(),
+        };
+        let shown = masked(&Shape::Last4, &value);
+        assert_eq!(shown, Some(format!("***{last}")), "{value:?}");
+        let mut sides = value.split('@');
+        let expected = match (sides.next(), sides.next(), sides.next()) {
+            (Some(name), Some(domain), None) if !name.is_empty() && !domain.is_empty() => {
+                addresses += 1;
+                let first = name.graphemes(true).next().expect("a character");
+                format!("{first}***@{domain}")
+            }
+            _ => "***".to_owned(),
+        };
+        assert_eq!(masked(&Shape::Email, &value), Some(expected), "{value:?}");
+    }
+    assert!(addresses > count / 20, "{addresses}");
+}
+
 proptest! {
     #[test]
     fn last4_shows_at_most_four_characters(value in "\\PC{0,20}") {

@@ -52,6 +52,15 @@ const READERS: [&str; 26] = [
     "verify_heapam",
 ];
 
+/// Names of relations and functions that show the statements of others, which may have values in them.
+const STATEMENTS: [&str; 5] = [
+    "pg_stat_activity",
+    "pg_stat_get_activity",
+    "pg_stat_get_backend_activity",
+    "pg_stat_statements*",
+    "pg_prepared_statement*",
+];
+
 /// Bytes of a name from which PostgreSQL may cut it.
 const LONGEST: usize = 63;
 
@@ -59,11 +68,13 @@ const LONGEST: usize = 63;
 const LONG: usize = 60;
 
 impl CallerColumns {
-    /// Reads a text.
+    /// Reads a text, of a caller or of the operator.
     ///
     /// # Errors
-    /// Fails if it names something that shows values of any table.
-    pub(crate) fn taint(&self, text: &str) -> Result<Taint, Refusal> {
+    /// Fails if it names something that shows values of any table, or statements of others to a
+    /// caller.
+    pub(crate) fn taint(&self, text: &str, is_of_caller: bool) -> Result<Taint, Refusal> {
+        let statements = if is_of_caller { &STATEMENTS[..] } else { &[] };
         let tokens: Vec<_> = Lexer::new(text).collect();
         let mut taint = Taint::None;
         let mut called = None;
@@ -76,7 +87,8 @@ impl CallerColumns {
                 continue;
             };
             let name = lower(name);
-            if READERS.iter().any(|reader| fits(&name, reader)) {
+            let mut readers = READERS.iter().chain(statements);
+            if readers.any(|reader| fits(&name, reader)) {
                 return Err(Refusal::Function(name.into_owned()));
             }
             if called.is_none() && self.refuses_function(&name) && is_call(&tokens, at) {

@@ -138,7 +138,9 @@ impl Execution {
             MaskMode::Origin => false,
             _ => masks.reads_plans() || explains,
         };
-        let table = match columns.taint(&text).map_err(|it| refused(&it))? {
+        let is_of_caller = mode != MaskMode::Origin;
+        let taint = columns.taint(&text, is_of_caller);
+        let table = match taint.map_err(|it| refused(&it))? {
             Taint::None => None,
             Taint::Opaque(table) if reads_plans => {
                 return Err(refused(&plan::Refusal::Form(table)));

@@ -57,6 +57,19 @@ async fn functions_that_no_plan_shows_are_refused() {
 }
 
 #[tokio::test]
+async fn statements_of_others_are_refused() {
+    all_are_refused(&[
+        "SELECT query FROM pg_stat_activity",
+        "SELECT query FROM pg_catalog.\"pg_stat_activity\"",
+        "SELECT pg_stat_get_backend_activity(1)",
+        "SELECT (pg_stat_get_activity(NULL)).query",
+        "SELECT query FROM pg_stat_statements",
+        "TABLE pg_prepared_statements",
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn a_column_may_have_the_name_of_a_table() {
     let mut fixture = Fixture::new().await;
     fixture.given(TABLES).await;
