@@ -313,7 +313,7 @@ def databases(stack, binaries):
             stack.enter_context(local(filled(tables + VECTORS, side))) | {"vectors": True}
             for side in SIDES
         ]
-    from sick import server
+    from servers import server
 
     port = str(free_port())
     settings = {"listen_addresses": "127.0.0.1", "port": port, "fsync": "off"}

@@ -3,6 +3,7 @@
 pub(crate) mod connections;
 pub(crate) mod doctor;
 mod identity;
+mod masks;
 mod policies;
 mod view;
 
@@ -123,6 +124,7 @@ impl Findings {
                 let found = policies::findings(configuration, &pools).await;
                 self.problems.extend(found.problems);
                 self.warnings.extend(found.warnings);
+                masks::look_at(configuration, &pools, self).await;
             }
             match prepare(configuration, pools.clone()) {
                 Ok((catalogue, warnings)) => {

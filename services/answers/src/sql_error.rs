@@ -197,7 +197,8 @@ impl SqlErrors {
         });
         match &*report.sqlstate {
             "25006" => Some(Hint::of(access::read_only(self.write_rule()))),
-            "42501" => Some(Hint::of(access::denied(report, &scope))),
+            // With a column it is about a mask, which no grant lifts.
+            "42501" if report.column.is_none() => Some(Hint::of(access::denied(report, &scope))),
             "57014" => access::cancelled(report, &self.database).map(Hint::of),
             "42601" if scope.is_word(0, &["DESCRIBE", "DESC", "SHOW", "USE"]) => {
                 self.schema_hint().map(Hint::of)

@@ -57,7 +57,7 @@ pub use self::{
     host::Host,
     invalid::InvalidDatabase,
     keys::ConnectKeys,
-    masking::{CallerMasks, Enforcement, MaskRule, Masking},
+    masking::{CallerMasks, CallerRoles, Enforcement, MaskFindings, MaskRule, Masking},
     parameters::{InvalidParameter, Parameters},
     password::Password,
     password_command::PasswordCommand,

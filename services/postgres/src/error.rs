@@ -143,6 +143,23 @@ impl Report {
         Self::new(&error, 0)
     }
 
+    /// Returns the report about a masked column, by its schema, table and name, with the columns that
+    /// the caller may read in its place.
+    pub(crate) fn about_masked(&self, column: [String; 3], readable: &[String]) -> Self {
+        let (path, readable) = (column.join("."), readable.join(", "));
+        let [schema, table, column] = column.map(Some);
+        let error = ServerError {
+            severity: self.severity.to_owned(),
+            message: format!("{path} is masked; readable here: {readable}"),
+            code: self.sqlstate.clone(),
+            schema,
+            table,
+            column,
+            ..ServerError::default()
+        };
+        Self::new(&error, 0)
+    }
+
     /// Makes a report with only a code.
     #[cfg(any(test, feature = "test-support"))]
     #[must_use]

@@ -84,7 +84,7 @@ pub enum Refusal {
     /// The text uses masked columns in a way that could show their values.
     #[error("query rejected: {0}")]
     Masked(Box<str>),
-    /// The masked columns of the database are not known yet.
+    /// The masked columns of the database are not known yet, or a role may read them.
     #[error("query rejected: the database is not ready, its masked columns are not known yet")]
     NotReady,
     /// A name uses UESCAPE, which this crate does not read.

@@ -6,9 +6,10 @@ mod tests;
 use std::{fs, sync::Arc};
 
 use ziggurat_audit::StatementForm;
+use ziggurat_callers::Callers;
 use ziggurat_databases::{MaskedCallers, Masks};
 use ziggurat_masking::{Key, Mask, Pattern, Shape};
-use ziggurat_postgres::database::{Enforcement, MaskRule, Masking};
+use ziggurat_postgres::database::{CallerRoles, Enforcement, MaskRule, Masking};
 use ziggurat_runtime::config::{Section, Value};
 use ziggurat_sql::{Lexer, Token};
 use ziggurat_tokens::CallerNames;
@@ -37,9 +38,31 @@ pub(super) fn read(file: &Section<'_>, databases: &mut [Entry]) {
         let read = columns
             .into_iter()
             .map(|column| rule(&column.into_section(), key.as_ref()));
-        let (rules, callers) = read.unzip();
-        let masking = Arc::new(Masking::new(enforcement, rules, functions.clone()));
+        let (rules, callers): (Vec<_>, Vec<MaskedCallers>) = read.unzip();
+        let masking = Masking::new(enforcement, rules, functions.clone());
+        let masking = match entry.callers.as_ref().and_then(role_names) {
+            None => masking,
+            Some(names) => masking.with_roles(caller_roles(names, &callers)),
+        };
+        let masking = Arc::new(masking);
         entry.masks = Some(Masks { masking, callers });
+    }
+}
+
+/// Returns the names of roles in rules; `None` if callers have no roles of their own.
+fn role_names(callers: &Callers) -> Option<Vec<String>> {
+    callers.way.as_ref()?;
+    let rules = callers.roles.iter().map(|rule| &rule.role);
+    let names = rules.filter(|role| !role.contains('{'));
+    Some(names.chain(&callers.otherwise).cloned().collect())
+}
+
+/// Returns the roles of callers, and the rules that hold for each of them.
+fn caller_roles(names: Vec<String>, callers: &[MaskedCallers]) -> CallerRoles {
+    let all = MaskedCallers::default();
+    CallerRoles {
+        names,
+        holds_for_all: callers.iter().map(|it| *it == all).collect(),
     }
 }
 
@@ -60,8 +83,8 @@ fn enforcement(text: &str) -> Result<Enforcement, &'static str> {
     match text {
         "origin" => Ok(Enforcement::Origin),
         "plan" => Ok(Enforcement::Plan),
-        "privileges" => Err("enforce: privileges is not built"),
-        _ => Err("must be origin or plan"),
+        "privileges" => Ok(Enforcement::Privileges),
+        _ => Err("must be origin, plan or privileges"),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tests of masked columns, at every entrance.
 
+mod privileges;
+
 use serde_json::json;
 
 use crate::{

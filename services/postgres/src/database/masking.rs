@@ -6,13 +6,14 @@
 
 mod columns;
 mod load;
+mod rights;
 mod taint;
 #[cfg(test)]
 mod tests;
 mod views;
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     error::Error,
     fmt,
     sync::{Arc, Mutex},
@@ -24,15 +25,21 @@ use tracing::warn;
 use ziggurat_masking::Mask;
 use ziggurat_runtime::lock;
 
-use self::load::Coverage;
 pub(crate) use self::{
     columns::{CallerColumns, ResultMasks},
     taint::Taint,
+};
+use self::{
+    load::Coverage,
+    rights::{Readable, Reader},
 };
 use crate::{
     database::Database,
     driver::{Client, DriverError},
 };
+
+/// Limit on the roles of callers that are known to read no masked column.
+const MAX_ROLES: usize = 1000;
 
 /// Rules for the masked columns of a database, shared by its callers.
 pub struct Masking {
@@ -40,6 +47,8 @@ pub struct Masking {
     rules: Vec<MaskRule>,
     /// Functions that texts beside masked columns may call, with their schemas.
     functions: Vec<String>,
+    /// Roles that callers get, if they have roles of their own.
+    roles: Option<CallerRoles>,
     state: Mutex<State>,
     /// Held during a load.
     loading: sync::Mutex<()>,
@@ -58,6 +67,24 @@ pub struct MaskRule {
     pub mask: Mask,
 }
 
+/// Roles of callers that the configuration names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallerRoles {
+    /// Their names.
+    pub names: Vec<String>,
+    /// True for each rule that holds for all callers.
+    pub holds_for_all: Vec<bool>,
+}
+
+/// Sentences about the masks of a database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MaskFindings {
+    /// About roles that may read masked columns.
+    pub problems: Vec<String>,
+    /// About columns that do not exist, and others.
+    pub warnings: Vec<String>,
+}
+
 /// Treatment of texts that name tables with masked columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -66,6 +93,8 @@ pub enum Enforcement {
     Origin,
     /// The plan must show that masked columns are only selected.
     Plan,
+    /// PostgreSQL refuses them, since no role of a caller may read a masked column.
+    Privileges,
 }
 
 /// The masks that hold for a caller.
@@ -88,6 +117,8 @@ struct State {
     edition: u64,
     /// Warnings that were logged.
     warned: HashSet<String>,
+    /// Roles of callers that may read no column of the latest load under these rules.
+    checked: HashMap<String, Vec<bool>>,
 }
 
 // === impl Masking ===
@@ -101,9 +132,17 @@ impl Masking {
             enforcement,
             rules,
             functions,
+            roles: None,
             state: Mutex::default(),
             loading: sync::Mutex::default(),
         }
+    }
+
+    /// Sets the roles that callers get in place of the database's own user.
+    #[must_use]
+    pub fn with_roles(self, roles: CallerRoles) -> Self {
+        let roles = Some(roles);
+        Self { roles, ..self }
     }
 
     /// Returns the rules.
@@ -118,6 +157,7 @@ impl Masking {
         self.enforcement == other.enforcement
             && self.rules == other.rules
             && self.functions == other.functions
+            && self.roles == other.roles
     }
 
     /// Drops the columns, since definitions of tables may have changed.
@@ -133,20 +173,141 @@ impl Masking {
         (since.elapsed() < max_age).then(|| Arc::clone(coverage))
     }
 
-    /// Looks the columns up.
-    async fn load(&self, client: &mut Client) -> Result<Arc<Coverage>, DriverError> {
+    /// Looks the columns up, and checks that no role of a caller may read one where PostgreSQL has to
+    /// refuse that.
+    async fn load(&self, client: &mut Client, user: &str) -> Result<Arc<Coverage>, LookUpError> {
         let (edition, since) = (lock(&self.state).edition, Instant::now());
         let coverage = Arc::new(Coverage::load(client, &self.rules, &self.functions).await?);
+        self.warn(coverage.warnings());
+        if self.enforcement == Enforcement::Privileges {
+            let mut readers = self.readers(user, self.roles.as_ref());
+            readers.extend(self.seen());
+            self.check_rights(client, &coverage, &readers).await?;
+        }
         let mut state = lock(&self.state);
         if state.edition == edition {
             state.latest = Some((Arc::clone(&coverage), since));
         }
-        for warning in coverage.warnings() {
+        Ok(coverage)
+    }
+
+    fn warn(&self, warnings: &[String]) {
+        let mut state = lock(&self.state);
+        for warning in warnings {
             if state.warned.insert(warning.clone()) {
                 warn!("masking: {warning}");
             }
         }
-        Ok(coverage)
+    }
+
+    /// Looks for mistakes in the rules, and for roles that may read masked columns: those of the
+    /// database that a caller may get, if callers have roles of their own.
+    pub(crate) async fn findings(
+        &self,
+        client: &mut Client,
+        user: &str,
+        may_give: impl Fn(&str) -> bool,
+    ) -> Result<MaskFindings, DriverError> {
+        let coverage = Coverage::load(client, &self.rules, &self.functions).await?;
+        let mut findings = MaskFindings {
+            warnings: coverage.warnings().to_vec(),
+            ..MaskFindings::default()
+        };
+        if self.enforcement == Enforcement::Privileges {
+            let mut roles = self.roles.clone();
+            if let Some(roles) = &mut roles {
+                roles.names = rights::roles(client).await?;
+                roles.names.retain(|name| may_give(name));
+            }
+            let readers = self.readers(user, roles.as_ref());
+            findings.problems = rights::findings(client, &coverage, &self.rules, &readers).await?;
+        }
+        Ok(findings)
+    }
+
+    /// Returns the roles that must not read masked columns: the database's own user, which runs the
+    /// texts of callers without roles of their own, and these.
+    fn readers(&self, user: &str, roles: Option<&CallerRoles>) -> Vec<Reader> {
+        let own = Reader {
+            role: user.to_owned(),
+            runs_texts: roles.is_none(),
+            holds: vec![true; self.rules.len()],
+        };
+        let mut readers = vec![own];
+        if let Some(roles) = roles {
+            let of_callers = |name: &String| Reader::of_callers(name, &roles.holds_for_all);
+            readers.extend(roles.names.iter().map(of_callers));
+        }
+        readers
+    }
+
+    /// Returns the roles of callers so far.
+    fn seen(&self) -> Vec<Reader> {
+        let state = lock(&self.state);
+        let seen = state.checked.iter();
+        seen.map(|(name, holds)| Reader::of_callers(name, holds))
+            .collect()
+    }
+
+    /// Fails if a role may read a masked column, and forgets the columns: nothing is sent until a load
+    /// shows that none may.
+    async fn check_rights(
+        &self,
+        client: &mut Client,
+        coverage: &Coverage,
+        readers: &[Reader],
+    ) -> Result<(), LookUpError> {
+        let found = rights::findings(client, coverage, &self.rules, readers).await?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        lock(&self.state).latest = None;
+        Err(Readable(found).into())
+    }
+
+    /// Returns whether the role of a caller may read no column of the latest load.
+    fn has_checked(&self, role: Option<&str>, holds: &[bool]) -> bool {
+        if self.enforcement != Enforcement::Privileges {
+            return true;
+        }
+        // The database's own user is checked at each load.
+        let Some(role) = role else {
+            return true;
+        };
+        let state = lock(&self.state);
+        let checked = state.checked.get(role);
+        checked.is_some_and(|checked| {
+            let mut both = checked.iter().zip(holds);
+            both.all(|(is_checked, holds)| *is_checked || !holds)
+        })
+    }
+
+    /// Adds the role of a caller to the roles that each load checks.
+    fn add_role(&self, role: &str, holds: &[bool]) {
+        let checked = &mut lock(&self.state).checked;
+        if checked.len() >= MAX_ROLES && !checked.contains_key(role) {
+            // The others are checked again at their next use.
+            checked.clear();
+        }
+        let known = checked.entry(role.to_owned()).or_default();
+        known.resize(holds.len(), false);
+        for (known, holds) in known.iter_mut().zip(holds) {
+            *known |= holds;
+        }
+    }
+
+    /// Checks the role of a caller against the columns of the latest load.
+    async fn check_role(
+        &self,
+        client: &mut Client,
+        coverage: &Coverage,
+        role: &str,
+        holds: &[bool],
+    ) -> Result<(), LookUpError> {
+        let reader = Reader::of_callers(role, holds);
+        let checked = self.check_rights(client, coverage, &[reader]).await;
+        self.add_role(role, holds);
+        checked
     }
 }
 
@@ -178,16 +339,22 @@ impl CallerMasks {
         self.masking.enforcement == Enforcement::Plan
     }
 
+    /// Returns whether PostgreSQL refuses texts that read masked columns.
+    pub(crate) fn trusts_privileges(&self) -> bool {
+        self.masking.enforcement == Enforcement::Privileges
+    }
+
     /// Returns the database that the columns are looked up in.
     pub(crate) fn base(&self) -> &Arc<Database> {
         &self.base
     }
 
-    /// Returns the masked columns, if they are recent enough.
-    pub(crate) fn known(&self) -> Option<Arc<CallerColumns>> {
+    /// Returns the masked columns, if they are recent enough, and the role of the caller was checked.
+    pub(crate) fn known(&self, role: Option<&str>) -> Option<Arc<CallerColumns>> {
         let max_age = self.base.settings().metadata_ttl;
         let coverage = self.masking.fresh(max_age)?;
-        Some(self.columns_of(&coverage))
+        let is_checked = self.masking.has_checked(role, &self.holds);
+        is_checked.then(|| self.columns_of(&coverage))
     }
 
     /// Looks the masked columns up on a connection that `connect` opens, unless another call has
@@ -195,16 +362,44 @@ impl CallerMasks {
     pub(crate) async fn newer(
         &self,
         than: Instant,
+        role: Option<&str>,
         connect: impl Future<Output = Result<Client, impl Into<LookUpError>>>,
     ) -> Result<Arc<CallerColumns>, LookUpError> {
         let _turn = self.masking.loading.lock().await;
-        if let Some(coverage) = self.masking.fresh(than.elapsed()) {
+        let is_checked = self.masking.has_checked(role, &self.holds);
+        if let Some(coverage) = self.masking.fresh(than.elapsed())
+            && is_checked
+        {
             return Ok(self.columns_of(&coverage));
         }
         let mut client = connect.await.map_err(Into::into)?;
         client.set_patience(self.base.query_timeout());
-        let coverage = self.masking.load(&mut client).await?;
+        let settings = self.base.settings();
+        if let Some(role) = role.filter(|_| !is_checked) {
+            if let Some(coverage) = self.masking.fresh(settings.metadata_ttl) {
+                let checking = self
+                    .masking
+                    .check_role(&mut client, &coverage, role, &self.holds);
+                checking.await?;
+                return Ok(self.columns_of(&coverage));
+            }
+            self.masking.add_role(role, &self.holds);
+        }
+        let coverage = self.masking.load(&mut client, &settings.user).await?;
         Ok(self.columns_of(&coverage))
+    }
+
+    /// Returns the columns of a relation that a role may read, on a connection that `connect` opens.
+    pub(crate) async fn readable(
+        &self,
+        relation: u32,
+        role: Option<&str>,
+        connect: impl Future<Output = Result<Client, impl Into<LookUpError>>>,
+    ) -> Result<Vec<String>, LookUpError> {
+        let mut client = connect.await.map_err(Into::into)?;
+        client.set_patience(self.base.query_timeout());
+        let role = role.unwrap_or(&self.base.settings().user);
+        Ok(rights::readable(&mut client, relation, role).await?)
     }
 
     /// Returns the masked columns of the caller.

@@ -18,7 +18,7 @@ use crate::{
     rows::{Handoff, Header, Item, Summary},
     statement::{
         Access, Route, Statement, Window,
-        executor::masked::{Masked, header, without_values},
+        executor::masked::{Masked, header},
     },
     statement_log::{Counts, StatementLog},
 };
@@ -119,11 +119,10 @@ impl Execution {
             AttemptError::Failed(error) => error,
             AttemptError::Unfit => unreachable!("only a cursor can be unfit"),
         });
-        let hides_errors = self.masked.as_ref().is_some_and(|it| it.hides_errors);
-        let done = if hides_errors {
-            done.map_err(without_values)
-        } else {
-            done
+        let done = match done {
+            // Boxed: rare, and large.
+            Err(error) if self.masked.is_some() => Err(Box::pin(self.told(error)).await),
+            done => done,
         };
         if let Err(QueryError::Connection(error)) = &done {
             let database = self.lease.database().name();

@@ -7,8 +7,8 @@ use tracing::warn;
 use ziggurat_sql::Refusal;
 
 use crate::{
-    database::{CallerColumns, CallerMasks},
-    error::QueryError,
+    database::{Acting, CallerColumns, CallerMasks, Database, MaskFindings, Masking},
+    error::{Phase, QueryError},
     pool::Pool,
 };
 
@@ -29,7 +29,10 @@ impl MaskedColumns {
         let Some(masks) = pool.database().masks() else {
             return Ok(Self(None));
         };
-        let columns = match masks.known().filter(|it| it.know_table(table)) {
+        let columns = match masks
+            .known(role(pool.database()))
+            .filter(|it| it.know_table(table))
+        {
             Some(columns) => Some(columns),
             // Boxed: rare, and large.
             None => Box::pin(look_up(masks, pool)).await,
@@ -45,16 +48,47 @@ impl MaskedColumns {
     }
 }
 
+/// Looks for mistakes in the masks of a database, and for roles that may read masked columns. The
+/// connections have its own user. `may_give` says of a role if a caller may get it.
+///
+/// # Errors
+/// Fails if a query does.
+pub async fn mask_findings(
+    pool: &Pool,
+    masking: &Masking,
+    may_give: impl Fn(&str) -> bool,
+) -> Result<MaskFindings, QueryError> {
+    let database = pool.database();
+    let mut client = pool.side_connection().await?;
+    client.set_patience(database.query_timeout());
+    let user = &database.settings().user;
+    let found = masking.findings(&mut client, user, may_give).await;
+    found.map_err(|error| QueryError::new(error, Phase::Run, 0))
+}
+
 /// Looks up the masked columns of a caller.
 pub(super) async fn look_up(masks: &CallerMasks, pool: &Pool) -> Option<Arc<CallerColumns>> {
     let connect = pool.side_connection_to(masks.base());
-    let columns = masks.newer(Instant::now(), connect).await;
+    let role = role(pool.database());
+    let columns = masks.newer(Instant::now(), role, connect).await;
     let columns = columns.inspect_err(|error| {
         let database = pool.database().name();
         warn!(
             error = &**error,
-            database, "cannot look up the masked columns"
+            database, "the masked columns are not ready, so statements are refused"
         );
     });
     columns.ok()
+}
+
+/// Returns the columns of a relation that a caller may read; none if they cannot be looked up.
+pub(super) async fn readable(masks: &CallerMasks, pool: &Pool, relation: u32) -> Vec<String> {
+    let connect = pool.side_connection_to(masks.base());
+    let columns = masks.readable(relation, role(pool.database()), connect);
+    columns.await.unwrap_or_default()
+}
+
+/// Returns the role of a caller, if it is not the database's own user.
+pub(super) fn role(database: &Database) -> Option<&str> {
+    database.acts().and_then(Acting::role)
 }

@@ -33,12 +33,8 @@ fn columns_are_read_as_statements_name_them() {
 /// Sections with mistakes, and the part of the error that names each.
 const SECTIONS: &[(&str, &str)] = &[
     (
-        "{enforce: privileges}",
-        "masking.enforce: enforce: privileges is not built",
-    ),
-    (
         "{enforce: names}",
-        "masking.enforce: must be origin or plan",
+        "masking.enforce: must be origin, plan or privileges",
     ),
     (
         "{functions: [age]}",

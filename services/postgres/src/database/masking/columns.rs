@@ -11,6 +11,7 @@ use ziggurat_masking::{
     Mask,
     plan::{self, Guard, MaskedColumn},
 };
+use ziggurat_sql::{Lexer, Token};
 
 use crate::{
     database::masking::{
@@ -160,6 +161,27 @@ impl CallerColumns {
     /// Returns whether a column is masked. One of a relation that was made since could be.
     pub(crate) fn has(&self, table: u32, column: u16) -> bool {
         self.columns.contains_key(&(table, column)) || !self.coverage.knows(table)
+    }
+
+    /// Returns the masked column of the relation that a message of PostgreSQL names, by its schema, table
+    /// and name, and the relation: the first column that the text has, or the first at all.
+    pub(crate) fn denied(&self, message: &str, text: &str) -> Option<(u32, [String; 3])> {
+        let words = |text| Lexer::new(text).filter_map(|token: Token<'_>| token.identifier());
+        let named: Vec<_> = words(message).collect();
+        let used: Vec<_> = words(text).collect();
+        let columns = self.columns.iter();
+        let hidden = columns.filter(|(_, held)| !held.mask.is_partial());
+        let found = hidden.filter_map(|(&(relation, number), _)| {
+            let known = self.coverage.relations.get(&relation)?;
+            let column = &self.coverage.columns.get(&(relation, number))?.name;
+            let is_named = named.iter().any(|name| **name == *known.name);
+            let is_unused = !used.iter().any(|name| **name == **column);
+            is_named.then_some((is_unused, relation, number, known, column))
+        });
+        let (_, relation, _, known, column) = found
+            .min_by_key(|(is_unused, relation, number, ..)| (*is_unused, *relation, *number))?;
+        let path = [&known.schema, &known.name, column];
+        Some((relation, path.map(String::clone)))
     }
 
     fn held(&self, field: &Field) -> Option<&Held> {

@@ -457,7 +457,7 @@ async fn refusals_and_errors_have_no_values() {
     for (enforcement, sql, expected) in REFUSED {
         let pool = match enforcement {
             Enforcement::Plan => &plan,
-            Enforcement::Origin => &origin,
+            _ => &origin,
         };
         assert_eq!(
             answer(pool, sql).await,

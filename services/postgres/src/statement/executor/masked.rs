@@ -14,7 +14,7 @@ use crate::{
     statement::{
         Access, MaskMode, Route,
         executor::{AttemptError, Execution, learn_types},
-        masked_columns::look_up,
+        masked_columns::{look_up, readable, role},
     },
 };
 
@@ -65,8 +65,14 @@ pub(super) struct Masked {
     /// Computed columns are masked too.
     hides_computed: bool,
     /// Errors of PostgreSQL may have values in them.
-    pub(super) hides_errors: bool,
+    hides_errors: bool,
 }
+
+/// SQLSTATE of a missing privilege.
+const DENIED: &str = "42501";
+
+/// Class of errors about names and syntax. Their messages have no values.
+const NAMES: &str = "42";
 
 // === impl Masked ===
 
@@ -98,7 +104,7 @@ pub(super) async fn header(fields: &[Field], pool: &Pool, masked: Option<&mut Ma
 }
 
 /// Returns an error without what could be a value.
-pub(super) fn without_values(error: QueryError) -> QueryError {
+fn without_values(error: QueryError) -> QueryError {
     match error {
         QueryError::Failed { phase, report } => QueryError::Failed {
             phase,
@@ -125,7 +131,7 @@ impl Execution {
             Some(masks) if mode != MaskMode::Off => Arc::clone(masks),
             _ => return Ok(()),
         };
-        let columns = match masks.known() {
+        let columns = match masks.known(role(self.lease.database())) {
             Some(columns) => columns,
             None => look_up(&masks, &self.lease.pool())
                 .await
@@ -133,7 +139,9 @@ impl Execution {
         };
         let text = Arc::clone(&self.statement.text);
         let explains = explained(&text).is_some();
+        let trusts_privileges = masks.trusts_privileges();
         let reads_plans = match mode {
+            _ if trusts_privileges => false,
             MaskMode::Plan => true,
             MaskMode::Origin => false,
             _ => masks.reads_plans() || explains,
@@ -169,10 +177,40 @@ impl Execution {
             columns,
             table,
             needs_plan: is_tainted && reads_plans,
-            hides_computed: is_tainted && !reads_plans,
+            hides_computed: is_tainted && !reads_plans && !trusts_privileges,
             hides_errors: is_tainted,
         });
         Ok(())
+    }
+
+    /// Returns an error as the caller may see it.
+    pub(super) async fn told(&self, error: QueryError) -> QueryError {
+        let QueryError::Failed { phase, report } = &error else {
+            return error;
+        };
+        let masked = self.masked.as_ref().filter(|it| it.hides_errors);
+        let Some(masked) = masked else {
+            return error;
+        };
+        if !(masked.masks.trusts_privileges() && report.sqlstate.starts_with(NAMES)) {
+            return without_values(error);
+        }
+        let text = &self.statement.text;
+        let is_query = self.statement.route.wraps() || explained(text).is_some();
+        if report.sqlstate != DENIED || !is_query {
+            return error;
+        }
+        let Some((relation, column)) = masked.columns.denied(&report.message, text) else {
+            return error;
+        };
+        let readable = readable(&masked.masks, &self.lease.pool(), relation).await;
+        if readable.is_empty() {
+            return error;
+        }
+        QueryError::Failed {
+            phase: *phase,
+            report: Box::new(report.about_masked(column, &readable)),
+        }
     }
 
     /// Refuses commands that can hide a text.
