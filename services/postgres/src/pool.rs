@@ -651,7 +651,8 @@ impl Lease {
     }
 
     /// Returns the pool it came from.
-    pub(crate) fn pool(&self) -> Pool {
+    #[must_use]
+    pub fn pool(&self) -> Pool {
         Pool {
             inner: Arc::clone(&self.pool),
             call: self.call.clone(),

@@ -32,6 +32,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use utoipa::{IntoParams, OpenApi};
 use ziggurat_audit::Verdict;
 use ziggurat_databases::{Current, MetadataError};
+use ziggurat_postgres::statement::MaskedColumns;
 use ziggurat_runtime::lock;
 
 use self::{
@@ -56,9 +57,10 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 )]
 pub struct Description;
 
-/// The latest catalogue of each database. Clones share them.
+/// The latest catalogue of each database, by its name and the masks that hold for its callers. Clones
+/// share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Catalogues(Arc<Mutex<HashMap<String, Latest>>>);
+pub(crate) struct Catalogues(Arc<Mutex<HashMap<(String, Vec<bool>), Latest>>>);
 
 /// The latest catalogue of a database. Locked while it is made, so that callers who ask for it at the
 /// same time wait for one load.
@@ -138,18 +140,22 @@ impl Catalogues {
             current.metadata().await?
         };
         let name = current.label();
-        let latest = Arc::clone(lock(&self.0).entry(name.to_owned()).or_default());
+        let masks = current.database().masks();
+        let masks = masks.map_or_else(Vec::new, |it| it.holds().to_vec());
+        let latest = Arc::clone(lock(&self.0).entry((name.to_owned(), masks)).or_default());
         let mut latest = latest.lock().await;
         // Another caller may have read the tables again during the wait.
         let metadata = current.cached_metadata().unwrap_or(metadata);
         if let Some(known) = latest.as_ref().filter(|known| known.is_of(&metadata)) {
             return Ok(Arc::clone(known));
         }
+        let masked = MaskedColumns::marks(current.pool()).await;
         let lease = current.pool().lease().await?;
         let storage = Storage::load(lease).await;
-        let storage = storage.map_err(|error| MetadataError::Load(Arc::new(error)))?;
+        let mut storage = storage.map_err(|error| MetadataError::Load(Arc::new(error)))?;
+        storage.hide(&metadata, &masked);
         let age = current.metadata_age(&metadata).unwrap_or_default();
-        let catalogue = Catalogue::new(name, metadata, storage, age).await;
+        let catalogue = Catalogue::new(name, metadata, (storage, masked), age).await;
         let catalogue = Arc::new(catalogue);
         *latest = Some(Arc::clone(&catalogue));
         Ok(catalogue)

@@ -14,7 +14,10 @@ use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Reported, Schema, ToolDescriptor, ToolHandler,
     ToolRequest, ToolResult,
 };
-use ziggurat_postgres::metadata::{Metadata, Table};
+use ziggurat_postgres::{
+    metadata::{Metadata, Table},
+    statement::MaskedColumns,
+};
 
 use ziggurat_answers::{CallFormat, ResultFormat, Table as Rows, client};
 
@@ -74,6 +77,8 @@ struct Lookup {
     format: CallFormat,
     /// The line that names the database.
     heading: String,
+    /// The columns that are masked for the caller.
+    masked: MaskedColumns,
 }
 
 // === impl GetSchemaInfo ===
@@ -114,7 +119,7 @@ impl GetSchemaInfo {
     }
 
     fn answer(&self, lookup: &Lookup, metadata: &Metadata) -> Option<ToolResult> {
-        let filter = &lookup.filter;
+        let (filter, masked) = (&lookup.filter, &lookup.masked);
         let tables = filter.tables(metadata);
         if tables.is_empty() {
             return None;
@@ -139,9 +144,16 @@ impl GetSchemaInfo {
             return Some(ToolResult::text(text).with_structure(structure));
         }
         let listing = if let Some(budget) = lookup.budget {
-            budget.write_tables(&mut text, &tables, !filter.is_compact, lookup.format)
+            budget.write_tables(
+                &mut text,
+                &tables,
+                !filter.is_compact,
+                lookup.format,
+                masked,
+            )
         } else {
-            let mut listing = Listing::new(self.max_bytes, !filter.is_compact, lookup.format);
+            let mut listing =
+                Listing::new(self.max_bytes, !filter.is_compact, lookup.format, masked);
             listing.extend(&tables);
             listing.write(&mut text, tables.len());
             listing
@@ -152,7 +164,7 @@ impl GetSchemaInfo {
             if filter.is_compact {
                 structured::tables(shown, self.max_bytes, has_more)
             } else {
-                structured::columns(shown, self.max_bytes, has_more)
+                structured::columns(shown, self.max_bytes, has_more, masked)
             }
         });
         Some(ToolResult::text(text).with_structure(structure))
@@ -211,6 +223,7 @@ impl ToolHandler for GetSchemaInfo {
             budget: request.is_negotiated().then_some(budget),
             format: self.format.of(&request),
             heading: client::heading(&self.databases, &request, &current),
+            masked: MaskedColumns::marks(current.pool()).await,
         };
         let metadata = client::metadata(&current).await?;
         if let Some(answer) = self.answer(&lookup, &metadata) {

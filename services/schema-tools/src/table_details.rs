@@ -17,7 +17,9 @@ use serde::Serialize;
 use ziggurat_postgres::{
     error::{Phase, QueryError},
     pool::Lease,
+    quoted,
     single_round_trip::ReadOnlyQuery,
+    statement::MaskedColumns,
 };
 
 /// Maximum number of tables that are read at once.
@@ -148,12 +150,12 @@ impl TableDetails {
         options: DetailOptions,
     ) -> Result<Vec<Self>, QueryError> {
         let tables = &tables[..tables.len().min(MAX_TABLES)];
-        // Statistics and checks have values in them.
-        let has_masks = lease.database().masks().is_some();
-        let options = if has_masks {
-            DetailOptions { values_max: 0 }
-        } else {
+        let masked = MaskedColumns::marks(&lease.pool()).await;
+        // Statistics are values.
+        let options = if masked.is_empty() {
             options
+        } else {
+            DetailOptions { values_max: 0 }
         };
         let Some(text) = query::text(tables, options) else {
             return Ok(Vec::new());
@@ -167,11 +169,35 @@ impl TableDetails {
         let found = query.read(lease, |row| Ok(row.clone())).await?;
         let mut details =
             rows::details(tables, &found).map_err(|error| QueryError::new(error, Phase::Run, 0))?;
-        if has_masks {
-            for table in &mut details {
-                table.checks.clear();
-            }
+        for table in &mut details {
+            table.hide(&masked);
         }
         Ok(details)
+    }
+
+    /// Removes texts with what could be values of masked columns.
+    fn hide(&mut self, masked: &MaskedColumns) {
+        let name = (&*self.schema, &*self.name);
+        if masked.is_empty() || !masked.are_of(name) {
+            return;
+        }
+        let is_about = |check: &Constraint| {
+            let column = check.column.as_deref();
+            masked.are_in(&check.definition, name)
+                || column.is_some_and(|column| masked.are_in(&quoted(column), name))
+        };
+        self.checks.retain(|check| !is_about(check));
+        for index in &mut self.indexes {
+            *index = masked.shown(index, name).to_owned();
+        }
+        self.indexes.retain(|index| !index.is_empty());
+        for policy in &mut self.policies {
+            for condition in [&mut policy.using, &mut policy.with_check] {
+                condition.take_if(|text| masked.shown(text, name).is_empty());
+            }
+        }
+        if let Some((_, bounds)) = &mut self.partition_of {
+            "…".clone_into(bounds);
+        }
     }
 }

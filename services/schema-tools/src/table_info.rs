@@ -4,7 +4,7 @@ mod details;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, ops::Not, sync::Arc};
 
 use serde::Serialize;
 use ziggurat_calls::Call;
@@ -12,7 +12,10 @@ use ziggurat_databases::{Databases, MetadataError};
 use ziggurat_mcp::{
     Caller, Placeholders, ReadError, ResourceTemplateDescriptor, TemplateHandler, Unavailable,
 };
-use ziggurat_postgres::metadata::{Column, Metadata, Table};
+use ziggurat_postgres::{
+    metadata::{Column, Metadata, Table},
+    statement::MaskedColumns,
+};
 use ziggurat_tokens::Identity;
 
 use self::details::Details;
@@ -58,6 +61,8 @@ struct DescribedColumn<'a> {
     is_nullable: bool,
     is_primary_key: bool,
     is_indexed: bool,
+    #[serde(skip_serializing_if = "Not::not")]
+    is_masked: bool,
     #[serde(skip_serializing_if = "str::is_empty")]
     references: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -109,6 +114,15 @@ impl TableInfo {
             |error: MetadataError| Unavailable::new(NOT_READY, error.public_message()).retryable();
         Some(metadata.await?.map_err(unavailable))
     }
+
+    /// Returns the columns of a database that are masked for a caller.
+    async fn marks(&self, caller: &Caller, database: &str) -> MaskedColumns {
+        let identity = caller.extension::<Identity>();
+        match self.databases.named(identity, database) {
+            Some(named) => MaskedColumns::marks(named.pool()).await,
+            None => MaskedColumns::default(),
+        }
+    }
 }
 
 impl TemplateHandler for TableInfo {
@@ -146,7 +160,8 @@ impl TemplateHandler for TableInfo {
         let Some(found) = metadata.table(schema, table) else {
             return Ok(None);
         };
-        let mut described = Described::of(database, found, column);
+        let masked = self.marks(&caller, database).await;
+        let mut described = Described::of(database, found, column, &masked);
         if column.is_some() {
             let is_there = !described.columns.is_empty();
             return Ok(is_there.then(|| described.to_json()));
@@ -193,7 +208,12 @@ impl TemplateHandler for TableInfo {
 // === impl Described ===
 
 impl<'a> Described<'a> {
-    fn of(database: &'a str, table: Table<'a>, column: Option<&str>) -> Self {
+    fn of(
+        database: &'a str,
+        table: Table<'a>,
+        column: Option<&str>,
+        masked: &MaskedColumns,
+    ) -> Self {
         let columns = table.columns();
         let wanted = columns.filter(|found| column.is_none_or(|wanted| found.name() == wanted));
         Self {
@@ -203,7 +223,9 @@ impl<'a> Described<'a> {
             kind: table.kind().as_str(),
             comment: table.comment(),
             details: Details::default(),
-            columns: wanted.map(DescribedColumn::of).collect(),
+            columns: wanted
+                .map(|column| DescribedColumn::of(table, column, masked))
+                .collect(),
         }
     }
 }
@@ -215,13 +237,14 @@ impl Described<'_> {
 }
 
 impl<'a> DescribedColumn<'a> {
-    fn of(column: Column<'a>) -> Self {
+    fn of(table: Table<'_>, column: Column<'a>, masked: &MaskedColumns) -> Self {
         Self {
             name: column.name(),
             data_type: column.data_type(),
             is_nullable: column.is_nullable(),
             is_primary_key: column.is_primary_key(),
             is_indexed: column.is_indexed(),
+            is_masked: masked.mark(table.oid(), column.number()),
             references: column.references(),
             default: column.default(),
             comment: column.comment(),

@@ -334,6 +334,12 @@ impl CallerMasks {
         }
     }
 
+    /// Returns for each rule if it is for the caller.
+    #[must_use]
+    pub fn holds(&self) -> &[bool] {
+        &self.holds
+    }
+
     /// Returns whether texts are judged by their plans.
     pub(crate) fn reads_plans(&self) -> bool {
         self.masking.enforcement == Enforcement::Plan

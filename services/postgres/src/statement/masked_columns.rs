@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use tracing::warn;
-use ziggurat_sql::Refusal;
+use ziggurat_sql::{Lexer, Refusal, Token};
 
 use crate::{
     database::{Acting, CallerColumns, CallerMasks, Database, MaskFindings, Masking},
@@ -12,10 +12,20 @@ use crate::{
     pool::Pool,
 };
 
-/// The columns of a database that are masked for a caller, for statements of this server about
-/// tables that a caller names.
-#[derive(Clone, Debug)]
-pub struct MaskedColumns(Option<Arc<CallerColumns>>);
+/// The columns of a database that are masked for a caller, for statements and answers of this server
+/// about tables that a caller names.
+#[derive(Clone, Debug, Default)]
+pub struct MaskedColumns(Known);
+
+#[derive(Clone, Debug, Default)]
+enum Known {
+    /// No rule holds for the caller.
+    #[default]
+    None,
+    Columns(Arc<CallerColumns>),
+    /// There are rules for the caller, and the columns cannot be looked up.
+    Unknown,
+}
 
 // === impl MaskedColumns ===
 
@@ -26,26 +36,93 @@ impl MaskedColumns {
     /// # Errors
     /// Fails if they are not known.
     pub async fn of(pool: &Pool, table: u32) -> Result<Self, QueryError> {
+        let known = Self::look_up(pool, |columns| columns.know_table(table)).await;
+        match known.0 {
+            Known::Unknown => Err(Refusal::NotReady.into()),
+            _ => Ok(known),
+        }
+    }
+
+    /// Looks them up, if there are rules for the caller, for an answer about tables. If they are not
+    /// known, no column has a mark, and texts about all columns are hidden.
+    pub async fn marks(pool: &Pool) -> Self {
+        Self::look_up(pool, |_| true).await
+    }
+
+    async fn look_up(pool: &Pool, is_recent: impl Fn(&CallerColumns) -> bool) -> Self {
         let Some(masks) = pool.database().masks() else {
-            return Ok(Self(None));
+            return Self::default();
         };
-        let columns = match masks
-            .known(role(pool.database()))
-            .filter(|it| it.know_table(table))
-        {
+        let known = masks.known(role(pool.database()));
+        let columns = match known.filter(|it| is_recent(it)) {
             Some(columns) => Some(columns),
             // Boxed: rare, and large.
             None => Box::pin(look_up(masks, pool)).await,
         };
-        Ok(Self(Some(columns.ok_or(Refusal::NotReady)?)))
+        Self(columns.map_or(Known::Unknown, Known::Columns))
     }
 
-    /// Returns whether a column of a table is masked, at least in part.
+    /// Returns whether no rule holds for the caller.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(self.0, Known::None)
+    }
+
+    /// Returns whether a column of a table is masked, at least in part, or could be.
     #[must_use]
     pub fn has(&self, table: u32, column: u16) -> bool {
-        let columns = self.0.as_ref();
-        columns.is_some_and(|columns| columns.has(table, column))
+        match &self.0 {
+            Known::None => false,
+            Known::Columns(columns) => columns.has(table, column),
+            Known::Unknown => true,
+        }
     }
+
+    /// Returns whether a column of a table is known to be masked, at least in part.
+    #[must_use]
+    pub fn mark(&self, table: u32, column: u16) -> bool {
+        matches!(&self.0, Known::Columns(columns) if columns.mark(table, column))
+    }
+
+    /// Returns whether a text names a masked column of a table, by the schema and name of that.
+    #[must_use]
+    pub fn are_in(&self, text: &str, table: (&str, &str)) -> bool {
+        match &self.0 {
+            Known::None => false,
+            Known::Columns(columns) => {
+                let names = columns.names(table);
+                let mut words = Lexer::new(text).filter_map(Token::identifier);
+                words.any(|word| names.contains(&*word))
+            }
+            Known::Unknown => true,
+        }
+    }
+
+    /// Returns whether a table, by its schema and name, has a masked column, or could have one.
+    #[must_use]
+    pub fn are_of(&self, table: (&str, &str)) -> bool {
+        match &self.0 {
+            Known::None => false,
+            Known::Columns(columns) => !columns.names(table).is_empty(),
+            Known::Unknown => true,
+        }
+    }
+
+    /// Returns an expression, or the definition of an index with its condition, without what could be a
+    /// value of a masked column.
+    #[must_use]
+    pub fn shown<'a>(&self, text: &'a str, table: (&str, &str)) -> &'a str {
+        let is_open = |text| !(self.are_in(text, table) && has_value(text));
+        let parts = [" where ", " WHERE "].map(|word| text.rsplit_once(word));
+        let start = parts.into_iter().flatten().next().map(|(start, _)| start);
+        let mut shown = [Some(text), start].into_iter().flatten();
+        shown.find(|text| is_open(text)).unwrap_or_default()
+    }
+}
+
+/// Returns whether a text has a constant.
+fn has_value(text: &str) -> bool {
+    Lexer::new(text).any(|it| matches!(it, Token::Literal | Token::Number | Token::Unclosed))
 }
 
 /// Looks for mistakes in the masks of a database, and for roles that may read masked columns. The

@@ -13,7 +13,10 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::task;
-use ziggurat_postgres::metadata::{Metadata, Table};
+use ziggurat_postgres::{
+    metadata::{Metadata, Table},
+    statement::MaskedColumns,
+};
 
 use crate::schema::{
     described::{CatalogueDescription, SchemaDescription, TableDescription},
@@ -35,6 +38,7 @@ pub(super) struct Catalogue {
     database: String,
     metadata: Arc<Metadata>,
     storage: Storage,
+    masked: MaskedColumns,
     loaded_at: Timestamp,
     etag: HeaderValue,
     /// Number of tables that are looked at.
@@ -45,11 +49,12 @@ pub(super) struct Catalogue {
 // === impl Catalogue ===
 
 impl Catalogue {
-    /// Makes a catalogue from facts of this age, and names its content.
+    /// Makes a catalogue from facts of this age, also about the masks of a caller, and names its
+    /// content.
     pub(super) async fn new(
         database: &str,
         metadata: Arc<Metadata>,
-        storage: Storage,
+        (storage, masked): (Storage, MaskedColumns),
         age: Duration,
     ) -> Self {
         let read = SystemTime::now().checked_sub(age);
@@ -61,6 +66,7 @@ impl Catalogue {
             is_cut: metadata.is_cut() || storage.is_cut(),
             metadata,
             storage,
+            masked,
             loaded_at: read.unwrap_or_default(),
             etag: HeaderValue::from_static(""),
         };
@@ -162,7 +168,7 @@ impl Catalogue {
             let (name, tables) = (table.schema(), []);
             open(&SchemaDescription { name, tables }, json);
         }
-        let described = TableDescription::new(table, &self.storage);
+        let described = TableDescription::new(table, &self.storage, &self.masked);
         write(&described, json);
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use ziggurat_postgres::{
     metadata::{Column, Table},
+    statement::MaskedColumns,
     type_name,
 };
 
@@ -90,6 +91,9 @@ pub(super) struct ColumnDescription<'a> {
     dimensions: Option<u32>,
     /// The column that its foreign key refers to.
     references: Option<Reference<'a>>,
+    /// True if its values are masked; else left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    masked: Option<bool>,
 }
 
 /// A column that a foreign key refers to.
@@ -124,11 +128,12 @@ struct IndexDescription<'a> {
 
 impl<'a> TableDescription<'a> {
     /// Describes a table.
-    pub(super) fn new(table: Table<'a>, storage: &'a Storage) -> Self {
+    pub(super) fn new(table: Table<'a>, storage: &'a Storage, masked: &MaskedColumns) -> Self {
         let references = references(table);
         let columns = table.columns().map(|column| {
             let reference = references.get(column.name()).copied();
-            ColumnDescription::new(column, reference)
+            let is_masked = masked.mark(table.oid(), column.number());
+            ColumnDescription::new(column, reference, is_masked)
         });
         let indexes = storage.indexes(table).iter().map(IndexDescription::new);
         Self {
@@ -162,7 +167,7 @@ fn references(table: Table<'_>) -> HashMap<&str, Reference<'_>> {
 // === impl ColumnDescription ===
 
 impl<'a> ColumnDescription<'a> {
-    fn new(column: Column<'a>, references: Option<Reference<'a>>) -> Self {
+    fn new(column: Column<'a>, references: Option<Reference<'a>>, is_masked: bool) -> Self {
         let dimensions = Some(column.vector_dims()).filter(|dimensions| *dimensions > 0);
         Self {
             name: column.name(),
@@ -183,6 +188,7 @@ impl<'a> ColumnDescription<'a> {
             },
             dimensions,
             references,
+            masked: is_masked.then_some(true),
         }
     }
 }

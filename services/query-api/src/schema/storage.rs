@@ -12,9 +12,10 @@ use std::{
 use ziggurat_postgres::{
     driver::{DriverError, Row},
     error::QueryError,
-    metadata::{SCHEMAS, Table, number, text},
+    metadata::{Metadata, SCHEMAS, Table, number, text},
     pool::Lease,
     single_round_trip::ReadOnlyQuery,
+    statement::MaskedColumns,
 };
 
 /// Maximum numbers of tables and of indexes that are read.
@@ -87,6 +88,23 @@ impl Storage {
             }
         }
         Ok(storage)
+    }
+
+    /// Removes parts of indexes with what could be values of masked columns.
+    pub(super) fn hide(&mut self, metadata: &Metadata, masked: &MaskedColumns) {
+        if masked.is_empty() {
+            return;
+        }
+        for table in metadata.tables() {
+            let name = (table.schema(), table.name());
+            let indexes = self.indexes.get_mut(&table.oid());
+            for index in indexes.into_iter().flatten() {
+                index.definition = masked.shown(&index.definition, name).to_owned();
+                index
+                    .columns
+                    .retain(|it| !masked.shown(it, name).is_empty());
+            }
+        }
     }
 
     /// Returns the planner's estimate of the size of a table with its indexes; for a partitioned

@@ -3,7 +3,7 @@
 use std::iter;
 
 use ziggurat_answers::CallFormat;
-use ziggurat_postgres::metadata::Table;
+use ziggurat_postgres::{metadata::Table, statement::MaskedColumns};
 
 use crate::{
     get_schema_info::{columns::Listing, summary},
@@ -50,10 +50,12 @@ impl Budget {
         tables: &[Table<'_>],
         with_columns: bool,
         format: CallFormat,
+        masked: &MaskedColumns,
     ) -> Listing {
         let max_bytes = max_bytes(self.max_tokens);
-        let room = max_bytes.saturating_sub(out.len() + Listing::header_bytes(with_columns));
-        let mut listing = Listing::new(room, with_columns, format).without_repetition();
+        let room =
+            max_bytes.saturating_sub(out.len() + Listing::header_bytes(with_columns, masked));
+        let mut listing = Listing::new(room, with_columns, format, masked).without_repetition();
         listing.extend(tables);
         if listing.tables() == tables.len() && listing.is_within_limit() {
             listing.write(out, tables.len());
@@ -66,7 +68,7 @@ impl Budget {
             .map(|table| self.columns_hint(*table, usize::MAX));
         let longest = columns_hint.map_or(0, |hint| hint.len()).max(hint.len());
         let room = room.saturating_sub(longest);
-        listing = Listing::new(room, with_columns, format).without_repetition();
+        listing = Listing::new(room, with_columns, format, masked).without_repetition();
         listing.extend(tables);
         let missing = listing.cut();
         listing.write(out, listing.tables());

@@ -4,6 +4,7 @@ use std::{fmt::Write as _, iter};
 
 use ziggurat_postgres::{
     metadata::{Column, Table},
+    statement::MaskedColumns,
     tsv,
 };
 
@@ -14,6 +15,8 @@ const TABLE_HEADER: &str = "schema\ttable\ttype\ttable_desc";
 const EMPTY_TABLE: &str = "\t\t\t";
 const COLUMN_HEADER: &str = "column\tdata_type\tnullable\tcol_desc\tis_pk\tis_unique\tfk_ref\t\
      is_indexed\tidentity\tdefault\tis_vector\tvector_dims";
+/// The field of a column for callers with masks.
+const MARK_HEADER: &str = "masked";
 
 /// Lines within the size limit.
 pub(super) struct Listing {
@@ -23,6 +26,8 @@ pub(super) struct Listing {
     format: CallFormat,
     /// Set if each line has the fields of its table, not only the first one.
     repeats: bool,
+    /// The columns that are masked for the caller.
+    masked: MaskedColumns,
     /// Number of tables in it.
     tables: usize,
 }
@@ -33,21 +38,28 @@ pub(super) fn table_header() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the header of the fields of a column.
-pub(super) fn column_header() -> impl Iterator<Item = &'static str> {
-    COLUMN_HEADER.split('\t')
+pub(super) fn column_header(masked: &MaskedColumns) -> impl Iterator<Item = &'static str> {
+    let mark = (!masked.is_empty()).then_some(MARK_HEADER);
+    COLUMN_HEADER.split('\t').chain(mark)
 }
 
 // === impl Listing ===
 
 impl Listing {
     /// Makes an empty listing of tables, each with its columns or alone.
-    pub(super) fn new(max_bytes: usize, with_columns: bool, format: CallFormat) -> Self {
+    pub(super) fn new(
+        max_bytes: usize,
+        with_columns: bool,
+        format: CallFormat,
+        masked: &MaskedColumns,
+    ) -> Self {
         Self {
             lines: String::new(),
             max_bytes,
             with_columns,
             format,
             repeats: true,
+            masked: masked.clone(),
             tables: 0,
         }
     }
@@ -88,8 +100,9 @@ impl Listing {
     }
 
     /// Returns the number of bytes of the line above the others.
-    pub(super) fn header_bytes(with_columns: bool) -> usize {
-        TABLE_HEADER.len() + usize::from(with_columns) * (COLUMN_HEADER.len() + 1) + 1
+    pub(super) fn header_bytes(with_columns: bool, masked: &MaskedColumns) -> usize {
+        let fields = column_header(masked).map(|field| field.len() + 1);
+        TABLE_HEADER.len() + usize::from(with_columns) * fields.sum::<usize>() + 1
     }
 
     /// Returns the number of tables in it.
@@ -111,8 +124,7 @@ impl Listing {
         }
         out.push_str(TABLE_HEADER);
         if self.with_columns {
-            out.push('\t');
-            out.push_str(COLUMN_HEADER);
+            column_header(&self.masked).for_each(|field| out.extend(["\t", field]));
         }
         out.push('\n');
         out.push_str(&self.lines);
@@ -131,6 +143,10 @@ impl Listing {
         for column in table.columns() {
             out.push_str(&about);
             write_column(out, column, format);
+            if !self.masked.is_empty() {
+                let is_masked = self.masked.mark(table.oid(), column.number());
+                out.extend(["\t", truth(is_masked)]);
+            }
             out.push('\n');
             if !self.repeats {
                 about.replace_range(.., EMPTY_TABLE);
@@ -139,7 +155,7 @@ impl Listing {
         if table.columns().len() == 0 {
             // A table without columns would have no line otherwise.
             out.push_str(&about);
-            let fields = column_header().count();
+            let fields = column_header(&self.masked).count();
             out.extend(iter::repeat_n('\t', fields));
             out.push('\n');
         }
@@ -162,7 +178,6 @@ fn write_table(out: &mut String, table: Table<'_>, format: tsv::Format) {
 }
 
 fn write_column(out: &mut String, column: Column<'_>, format: tsv::Format) {
-    let truth = |is_so: bool| if is_so { "true" } else { "false" };
     let fields = [
         column.name(),
         column.data_type(),
@@ -181,4 +196,8 @@ fn write_column(out: &mut String, column: Column<'_>, format: tsv::Format) {
         out.push('\t');
         format.write_text(out, field);
     }
+}
+
+fn truth(is_so: bool) -> &'static str {
+    if is_so { "true" } else { "false" }
 }

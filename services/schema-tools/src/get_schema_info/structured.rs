@@ -8,6 +8,7 @@ use ziggurat_mcp::Structure;
 use ziggurat_postgres::{
     metadata::{Column, Table},
     scalar::Scalar,
+    statement::MaskedColumns,
 };
 
 use ziggurat_answers::Table as Rows;
@@ -20,10 +21,15 @@ use crate::get_schema_info::{
 const SCHEMA_HEADER: [&str; 4] = ["schema", "table_count", "tables", "vector_tables"];
 
 /// Makes a row for each column.
-pub(super) fn columns(tables: &[Table<'_>], max_bytes: usize, has_more: bool) -> Structure {
-    let mut rows = Rows::new(table_header().chain(column_header()), max_bytes);
+pub(super) fn columns(
+    tables: &[Table<'_>],
+    max_bytes: usize,
+    has_more: bool,
+    masked: &MaskedColumns,
+) -> Structure {
+    let mut rows = Rows::new(table_header().chain(column_header(masked)), max_bytes);
     for &table in tables {
-        add(&mut rows, |rows| write_columns(rows, table));
+        add(&mut rows, |rows| write_columns(rows, table, masked));
     }
     rows.finish(has_more)
 }
@@ -66,15 +72,21 @@ where
     rows.write_row(values.into_iter().map(Ok))
 }
 
-fn write_columns(rows: &mut Rows, table: Table<'_>) -> Result<(), Infallible> {
+fn write_columns(
+    rows: &mut Rows,
+    table: Table<'_>,
+    masked: &MaskedColumns,
+) -> Result<(), Infallible> {
     if table.columns().len() == 0 {
-        let nothing = iter::repeat_n(Scalar::Null, column_header().count());
+        let nothing = iter::repeat_n(Scalar::Null, column_header(masked).count());
         return write(rows, of_table(table).into_iter().chain(nothing));
     }
     for column in table.columns() {
         let dims = column.vector_dims().to_string();
+        let mark = Scalar::Bool(masked.mark(table.oid(), column.number()));
+        let mark = (!masked.is_empty()).then_some(mark);
         let values = of_table(table).into_iter().chain(of_column(column, &dims));
-        write(rows, values)?;
+        write(rows, values.chain(mark))?;
     }
     Ok(())
 }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use tokio::task;
 use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, Reported, Structure};
-use ziggurat_postgres::metadata::{ForeignKey, Metadata, Table};
+use ziggurat_postgres::{
+    metadata::{ForeignKey, Metadata, Table},
+    statement::MaskedColumns,
+};
 
 use crate::{
     search_schema::{
@@ -77,8 +80,9 @@ impl SearchSchema {
             .cache
             .index(metadata, current.label(), &self.glossary)
             .await?;
+        let masked = MaskedColumns::marks(current.pool()).await;
         let mut search = Search {
-            lines: Lines::new(metadata, current.label(), &self.glossary),
+            lines: Lines::new(metadata, current.label(), &self.glossary).with_marks(masked),
             ranking: ranking(&index, filter).await?,
             index: &index,
             request,

@@ -4,6 +4,7 @@ use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
 use ziggurat_postgres::{
     metadata::{Column, EnumType, ForeignKey, Function, Metadata, Table, TableKind},
+    statement::MaskedColumns,
     tsv,
 };
 
@@ -30,6 +31,7 @@ pub(super) struct Lines<'a> {
     pub(super) functions: Vec<Function<'a>>,
     pub(super) database: &'a str,
     pub(super) glossary: &'a Glossary,
+    pub(super) masked: MaskedColumns,
     /// Of tables that are shown in full, by their position.
     pub(super) details: HashMap<usize, Arc<TableDetails>>,
 }
@@ -44,8 +46,14 @@ impl<'a> Lines<'a> {
             functions: metadata.functions().collect(),
             database,
             glossary,
+            masked: MaskedColumns::default(),
             details: HashMap::new(),
         }
+    }
+
+    /// Marks the columns that are masked for the caller.
+    pub(super) fn with_marks(self, masked: MaskedColumns) -> Self {
+        Self { masked, ..self }
     }
 
     /// Returns the table at a position.
@@ -244,6 +252,7 @@ impl<'a> Lines<'a> {
             (column.is_primary_key(), " pk"),
             (full::is_unique(column, details), " unique"),
             (!column.identity().is_empty(), " identity"),
+            (self.masked.mark(table.oid(), column.number()), " masked"),
         ];
         facts
             .iter()

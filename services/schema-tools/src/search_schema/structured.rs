@@ -1,5 +1,7 @@
 //! The structured answer.
 
+use std::ops::Not;
+
 use serde::Serialize;
 use ziggurat_mcp::{Property, Schema, Structure};
 
@@ -31,6 +33,8 @@ struct MatchColumn<'a> {
     name: &'a str,
     #[serde(rename = "type")]
     data_type: &'a str,
+    #[serde(skip_serializing_if = "Not::not")]
+    masked: bool,
     #[serde(skip_serializing_if = "str::is_empty")]
     references: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -52,6 +56,7 @@ pub(super) fn schema() -> Schema {
     let column = Schema::new()
         .with_required("name", Property::string("The name of the column."))
         .with_required("type", Property::string("Its type."))
+        .with_optional("masked", Property::boolean("Its values are masked."))
         .with_optional(
             "references",
             Property::string("The columns that it refers to."),
@@ -125,6 +130,7 @@ impl<'a> Match<'a> {
                     .map(|column| MatchColumn {
                         name: column.name(),
                         data_type: column.data_type(),
+                        masked: lines.masked.mark(table.oid(), column.number()),
                         references: column.references(),
                         comment: column.comment(),
                         note: lines.note(table, Some(column.name())),

@@ -160,7 +160,7 @@ impl CallerColumns {
 
     /// Returns whether a column is masked. One of a relation that was made since could be.
     pub(crate) fn has(&self, table: u32, column: u16) -> bool {
-        self.columns.contains_key(&(table, column)) || !self.coverage.knows(table)
+        self.mark(table, column) || !self.coverage.knows(table)
     }
 
     /// Returns the masked column of the relation that a message of PostgreSQL names, by its schema, table
@@ -182,6 +182,21 @@ impl CallerColumns {
             .min_by_key(|(is_unused, relation, number, ..)| (*is_unused, *relation, *number))?;
         let path = [&known.schema, &known.name, column];
         Some((relation, path.map(String::clone)))
+    }
+
+    /// Returns whether a column is masked.
+    pub(crate) fn mark(&self, table: u32, column: u16) -> bool {
+        self.columns.contains_key(&(table, column))
+    }
+
+    /// Returns the names of the masked columns of a table, by its schema and name.
+    pub(crate) fn names(&self, (schema, table): (&str, &str)) -> HashSet<&str> {
+        let masked = self.columns.keys().filter(|(oid, _)| {
+            let relation = self.coverage.relations.get(oid);
+            relation.is_some_and(|it| it.schema == schema && it.name == table)
+        });
+        let columns = masked.filter_map(|column| self.coverage.columns.get(column));
+        columns.map(|column| &*column.name).collect()
     }
 
     fn held(&self, field: &Field) -> Option<&Held> {
