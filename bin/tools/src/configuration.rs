@@ -164,9 +164,9 @@ impl Configuration {
                 ));
             }
         }
+        let has_masks = self.has_masks();
         let urls = &mut self.builtins.connection_urls;
         let knows_callers = self.databases.iter().any(|it| it.callers.is_some());
-        let has_masks = self.databases.iter().any(|it| it.masks.is_some());
         if (knows_callers || has_masks) && *urls != ConnectionUrls::Off {
             if *urls != ConnectionUrls::Configured {
                 let why = if knows_callers {
@@ -205,11 +205,10 @@ impl Configuration {
         Ok(loaded)
     }
 
-    /// Returns whether the list of running statements has their texts. Literals in them may be masked
-    /// values.
-    pub(crate) fn shows_statements(&self) -> bool {
-        let has_masks = self.databases.iter().any(|it| it.masks.is_some());
-        !self.logs.hides_statements && !has_masks
+    /// Returns whether columns of a database are masked, for some callers at least. Literals in the
+    /// statements of others may be their values.
+    pub(crate) fn has_masks(&self) -> bool {
+        self.databases.iter().any(|it| it.masks.is_some())
     }
 
     /// Returns whether clients get the causes of failed connections. Over standard input and output

@@ -37,15 +37,19 @@ impl Observation {
         let trail = Trail::open(configuration.audit.as_ref())?;
         let metrics = metrics::start(configuration, trail.as_ref());
         let telemetry = &configuration.telemetry;
-        let has_http = configuration.http.is_some();
+        // HTTP can list the statements that run.
+        let activity = configuration.http.as_ref().map(|_| {
+            let activity = Activity::new(!configuration.logs.hides_statements);
+            activity.hide_literals(configuration.has_masks());
+            activity
+        });
         let (tracer, export) = TraceExport::start(telemetry, NAME, VERSION, &metrics)?;
         Ok(Self {
             calls: Calls {
                 audit: trail.as_ref().map(Trail::audit).cloned(),
                 metrics,
                 tracer,
-                // HTTP can list the statements that run.
-                activity: has_http.then(|| Activity::new(configuration.shows_statements())),
+                activity,
                 ..Calls::default()
             },
             trail,

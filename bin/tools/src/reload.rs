@@ -18,6 +18,7 @@ use tokio::{
 use tracing::{error, info, warn};
 use ziggurat_admin_api::program::{InvalidConfiguration, Reloaded};
 use ziggurat_audit::{Audit, Verdict};
+use ziggurat_calls::activity::Activity;
 use ziggurat_databases::Databases;
 use ziggurat_postgres_tools::custom::DefinitionFiles;
 use ziggurat_telemetry::{Metrics, traces::Tracer};
@@ -68,6 +69,7 @@ struct Running {
     catalogue: CurrentCatalogue,
     builder: CatalogueBuilder,
     audit: Option<Audit>,
+    activity: Option<Activity>,
     metrics: Metrics,
     tracer: Tracer,
 }
@@ -126,6 +128,7 @@ impl Reload {
                 catalogue: app.catalogue.clone(),
                 builder: app.builder.clone(),
                 audit: app.observation.calls.audit.clone(),
+                activity: app.observation.calls.activity.clone(),
                 metrics: app.observation.calls.metrics.clone(),
                 tracer: app.observation.calls.tracer.clone(),
             },
@@ -280,10 +283,14 @@ impl Reload {
         learn_tools(&running.metrics, &catalogue.mcp);
         let names = database_names(&configuration.databases);
         running.metrics.learn(&names);
+        let has_masks = configuration.has_masks();
+        if has_masks {
+            running.observe(&configuration);
+        }
         running.catalogue.replace(Arc::clone(&catalogue));
         running.databases.adopt(&catalogue.databases);
-        if let (Some(audit), Some(settings)) = (&running.audit, &configuration.audit) {
-            audit.apply(settings.clone());
+        if !has_masks {
+            running.observe(&configuration);
         }
         let telemetry = &configuration.telemetry;
         running
@@ -320,6 +327,17 @@ impl Reload {
 // === impl Running ===
 
 impl Running {
+    /// Applies the settings of records and of the list of statements. Literals are hidden before the first
+    /// call that masks hold for, and shown after the last.
+    fn observe(&self, configuration: &Configuration) {
+        if let Some(activity) = &self.activity {
+            activity.hide_literals(configuration.has_masks());
+        }
+        if let (Some(audit), Some(settings)) = (&self.audit, &configuration.audit) {
+            audit.apply(settings.clone());
+        }
+    }
+
     /// Loads the configuration and its definitions, and builds what calls see of them.
     fn load(&self, source: &Source) -> (Option<DefinitionFiles>, anyhow::Result<LoadedAgain>) {
         let loaded = match Configuration::load(&source.overrides, &source.sources) {

@@ -126,6 +126,11 @@ impl Configured {
         }
     }
 
+    /// Returns whether columns are masked, for some callers at least.
+    pub(crate) fn has_masks(&self) -> bool {
+        self.masks.is_some()
+    }
+
     /// Drops the columns that rules mask, since definitions of tables may have changed.
     pub(super) fn forget_masks(&self) {
         if let Some(known) = &self.masks {

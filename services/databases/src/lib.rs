@@ -246,6 +246,12 @@ impl Databases {
         permitted(&list, identity).any(|open| open.database_for(identity).allows_writes())
     }
 
+    /// Returns whether columns of a database are masked, for some callers at least.
+    #[must_use]
+    pub fn has_masks(&self) -> bool {
+        self.list().iter().any(Configured::has_masks)
+    }
+
     /// Returns the databases that a caller may use, for responses.
     #[must_use]
     pub fn listing(&self, identity: Option<&Identity>) -> Listing {

@@ -6,6 +6,7 @@ mod tests;
 use std::borrow::Cow;
 
 use unicode_segmentation::UnicodeSegmentation as _;
+use ziggurat_sql::normalized;
 
 use crate::{Key, Pattern, patterns};
 
@@ -45,6 +46,8 @@ pub enum Shape {
     Drop,
     /// The value, with the text of the mask in place of each find.
     Patterns(Vec<Pattern>),
+    /// The value, which is a statement, with `?` for literals.
+    Statement,
 }
 
 // === impl Mask ===
@@ -77,6 +80,12 @@ impl Mask {
         matches!(self.shape, Shape::Patterns(_))
     }
 
+    /// Returns the mask of a text of a statement.
+    #[must_use]
+    pub fn statement() -> Self {
+        Self::new(Shape::Statement, "?")
+    }
+
     /// Masks a value; `None` is NULL.
     #[must_use]
     pub fn apply<'a>(&'a self, value: &'a [u8]) -> Option<Cow<'a, [u8]>> {
@@ -98,6 +107,10 @@ impl Mask {
                     Some(replaced) => Cow::Owned(replaced.into_bytes()),
                     None => Cow::Borrowed(value),
                 },
+                Err(_) => fixed,
+            },
+            Shape::Statement => match str::from_utf8(value) {
+                Ok(text) => Cow::Owned(normalized(text).into_bytes()),
                 Err(_) => fixed,
             },
         })

@@ -127,6 +127,8 @@ pub struct Statement {
     counted_above: u32,
     max_cost: Option<f64>,
     mask_mode: MaskMode,
+    /// Column of the result with statements of others, of which literals are not shown.
+    statements: Option<&'static str>,
     /// Values for `$1`, `$2` and so on.
     values: Arc<[Value]>,
 }
@@ -283,6 +285,7 @@ impl Statement {
             counted_above: MAX_ROWS,
             max_cost: None,
             mask_mode: MaskMode::Configured,
+            statements: None,
             values: Arc::default(),
             text: text.into(),
         })
@@ -374,6 +377,13 @@ impl Statement {
     /// operator's.
     pub fn masked_by_origin(mut self) -> Self {
         self.mask_mode = MaskMode::Origin;
+        self
+    }
+
+    /// Shows the statements in a column of its result with `?` for literals.
+    #[must_use]
+    pub fn normalizing(mut self, column: &'static str) -> Self {
+        self.statements = Some(column);
         self
     }
 

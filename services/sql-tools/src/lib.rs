@@ -151,6 +151,7 @@ impl SqlTools {
             large_rows: large_rows.clone(),
             max_bytes,
             format,
+            statements: None,
         })
     }
 

@@ -37,6 +37,10 @@ const DEFINITIONS: &str = include_str!("../dba.yaml");
 /// The argument that names the database of a call.
 const DATABASE: &str = "database";
 
+/// The tools with statements of all sessions in their results, and the column that has them.
+const WITH_STATEMENTS: [&str; 3] = ["top_queries", "active_sessions", "lock_tree"];
+const STATEMENTS: &str = "query";
+
 /// The names of the tools for administrators.
 pub const ADMINISTRATOR_TOOLS: [&str; 5] = [
     "db_health",
@@ -106,6 +110,11 @@ fn statement(
 
 impl PackTool {
     fn of(tool: SqlTool) -> Self {
+        let has_statements = WITH_STATEMENTS.contains(&&*tool.definition.name);
+        let tool = SqlTool {
+            statements: has_statements.then_some(STATEMENTS),
+            ..tool
+        };
         let fallback = || statement("top_queries", NO_TOP_QUERIES, &[]);
         let plan = match &*tool.definition.name {
             "db_health" => Plan::Health(HealthChecks::of(&tool)),

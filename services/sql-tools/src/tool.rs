@@ -45,6 +45,8 @@ pub(crate) struct SqlTool {
     pub(crate) large_rows: LargeRows,
     pub(crate) max_bytes: usize,
     pub(crate) format: ResultFormat,
+    /// Column with statements of others, of which literals are not shown where columns are masked.
+    pub(crate) statements: Option<&'static str>,
 }
 
 // === impl SqlTool ===
@@ -95,6 +97,10 @@ impl SqlTool {
             statement.unmasked()
         } else {
             statement.masked_by_origin()
+        };
+        let statement = match self.statements {
+            Some(column) if self.databases.has_masks() => statement.normalizing(column),
+            _ => statement,
         };
         let rows = match definition.shape {
             // One more row is fetched than wanted, and tells that there are several.

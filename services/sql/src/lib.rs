@@ -21,6 +21,7 @@
 
 mod guard;
 mod identity_guard;
+mod normalize;
 mod pairs;
 mod planned;
 mod policy;
@@ -35,6 +36,7 @@ use std::borrow::Cow;
 pub use self::{
     guard::Refusal,
     identity_guard::{explains, keep_identity},
+    normalize::{normalize, normalized},
     planned::{Planned, explained},
     policy::{Danger, Policy},
     statement_shape::{Bounds, StatementShape},

@@ -116,7 +116,7 @@ fn assert_cancelled(answer: &Answer) {
 }
 
 /// Sends a request, and returns its connection.
-fn send(client: &Client, method: &str, path: &str, body: &str) -> TcpStream {
+pub(crate) fn send(client: &Client, method: &str, path: &str, body: &str) -> TcpStream {
     let mut stream = connect(client.address());
     let token = client.token().expect("a session");
     let request = format!(

@@ -1,5 +1,6 @@
 //! Tests of masked columns, at every entrance.
 
+mod others;
 mod privileges;
 mod schema;
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ziggurat_runtime::redact::Redactor;
-use ziggurat_sql::{Lexer, Token};
+use ziggurat_sql::normalize;
 
 use crate::{
     StatementForm,
@@ -82,7 +82,7 @@ impl Statement {
             _ if text.len() <= MAX_CHARACTERS => (form, text),
             StatementForm::Normalized => {
                 let mut out = Vec::new();
-                normalize(&mut out, &redacted(&text));
+                normalize(&redacted(&text), 4 * MAX_CHARACTERS, &mut out);
                 let text = String::from_utf8_lossy(&out);
                 let text = line::cut(&text, MAX_CHARACTERS).to_owned();
                 (StatementForm::Text, text.into())
@@ -126,7 +126,7 @@ fn write(out: &mut Vec<u8>, digest: &Sha, form: StatementForm, text: &str) {
         StatementForm::Normalized => {
             out.extend_from_slice(TEXT);
             let start = out.len();
-            normalize(out, &redacted(text));
+            normalize(&redacted(text), 4 * MAX_CHARACTERS, out);
             line::finish_text(out, start, MAX_CHARACTERS);
         }
         StatementForm::Text => {
@@ -147,59 +147,6 @@ fn redacted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Appends a text with `?` for literals, and one blank for white space and comments.
-///
-/// Stops after more characters than a record holds, and at a literal that has no end.
-fn normalize(out: &mut Vec<u8>, text: &str) {
-    let start = out.len();
-    let mut lexer = Lexer::new(text);
-    let mut end = 0;
-    // A character has at most four bytes.
-    while out.len() - start <= 4 * MAX_CHARACTERS {
-        let Some(token) = lexer.next() else { break };
-        let piece = text.get(end..lexer.position()).unwrap_or_default();
-        if end > 0 && starts_blank(piece) {
-            out.push(b' ');
-        }
-        end = lexer.position();
-        match token {
-            Token::Word(word) => out.extend_from_slice(word.as_bytes()),
-            Token::Quoted(name) => push_all(out, ["\"", name, "\""]),
-            Token::Escaped(name) => push_all(out, ["U&\"", name, "\""]),
-            Token::Symbol(symbol) => out.push(symbol),
-            Token::Number => push_all(out, [parameter(piece).unwrap_or("?")]),
-            Token::Literal => out.push(b'?'),
-            // A token of an unknown kind may be a literal.
-            _ => {
-                out.push(b'?');
-                break;
-            }
-        }
-    }
-}
-
-fn push_all<const N: usize>(out: &mut Vec<u8>, pieces: [&str; N]) {
-    for piece in pieces {
-        out.extend_from_slice(piece.as_bytes());
-    }
-}
-
-/// Returns whether white space or a comment stands before the token of a piece.
-fn starts_blank(piece: &str) -> bool {
-    matches!(
-        piece.as_bytes(),
-        [b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c, ..] | [b'-', b'-', ..] | [b'/', b'*', ..]
-    )
-}
-
-/// Returns the parameter, such as `$1`, with which a piece ends.
-fn parameter(piece: &str) -> Option<&str> {
-    let at = piece.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    piece
-        .get(at.checked_sub(1)?..)
-        .filter(|it| it.starts_with('$'))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -209,7 +156,7 @@ mod tests {
 
     fn normalized(text: &str) -> String {
         let mut out = Vec::new();
-        normalize(&mut out, text);
+        normalize(text, 4 * MAX_CHARACTERS, &mut out);
         String::from_utf8(out).expect("text")
     }
 

@@ -19,6 +19,7 @@ use crate::{
     activity::{
         Activity,
         latency::ToolLatency,
+        list::Reader,
         shown::{Finished, RunningStatement},
     },
 };
@@ -165,16 +166,20 @@ pub(crate) async fn list(
         ));
     };
     let identity: Option<&Identity> = extensions.get();
-    let own = match scope {
-        Scope::Own => Some(Caller::new(identity)),
-        Scope::All if identity.is_some_and(Identity::is_admin) => None,
+    let reads_all = match scope {
+        Scope::Own => false,
+        Scope::All if identity.is_some_and(Identity::is_admin) => true,
         Scope::All => {
             let (status, message) = (StatusCode::FORBIDDEN, "Administrators only");
             return Err(Refusal::new(status, "not_admin", message));
         }
     };
-    // Without authentication, the operator is the caller.
-    let has_texts = identity.is_none_or(Identity::is_admin);
+    let reader = Reader {
+        caller: Caller::new(identity),
+        reads_all,
+        // Without authentication, the operator is the caller.
+        has_texts: identity.is_none_or(Identity::is_admin),
+    };
     let ActivityApi {
         activity,
         replica,
@@ -182,9 +187,9 @@ pub(crate) async fn list(
     } = &api;
     Ok(Json(Listed {
         replica: replica.to_string(),
-        running: activity.running(own, has_texts),
-        finished: activity.finished(own, has_texts),
-        latency: activity.latency(own),
+        running: activity.running(reader),
+        finished: activity.finished(reader),
+        latency: activity.latency(reader.own()),
         connections: connections(&extensions),
     }))
 }

@@ -5,7 +5,10 @@ use std::{
     cmp::Reverse,
     fmt,
     hash::{BuildHasher as _, RandomState},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 
@@ -17,7 +20,7 @@ use crate::{
         CallEntry,
         latency::{Latency, ToolLatency},
         part::{CANCELLED, Ended, MAX_FINISHED, Part},
-        shown::{Finished, RunningStatement},
+        shown::{Finished, RunningStatement, TextView},
         slot::{CancelledBy, Entry, Facts, Slot, State, shown_id},
     },
 };
@@ -36,7 +39,19 @@ pub struct Activity(Arc<Shared>);
 struct Shared {
     began: Instant,
     key: u64,
+    /// Literals of others' texts are not shown.
+    hides_literals: AtomicBool,
     parts: [Arc<Part>; PARTS],
+}
+
+/// The reader of the list.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub(crate) caller: Caller<'a>,
+    /// It reads about all callers.
+    pub(crate) reads_all: bool,
+    /// It may see the texts of the operator.
+    pub(crate) has_texts: bool,
 }
 
 /// The beginning of a call that may run statements.
@@ -80,8 +95,15 @@ impl Activity {
         Self(Arc::new(Shared {
             began,
             key: RandomState::new().hash_one(0),
+            hides_literals: AtomicBool::new(false),
             parts: array::from_fn(|number| Arc::new(Part::new(number, has_statements, began))),
         }))
+    }
+
+    /// Shows the texts of other callers with `?` for literals, which may be values under a mask, or as
+    /// they were sent. This holds at once, also for statements that have begun or ended.
+    pub fn hide_literals(&self, hides: bool) {
+        self.0.hides_literals.store(hides, Ordering::Relaxed);
     }
 
     /// Follows a call, which is listed once it has a statement; `None` if too many are followed.
@@ -131,37 +153,48 @@ impl Activity {
         self.slots().iter().any(|slot| slot.cancel(id, by))
     }
 
-    /// Returns the statements that run, the oldest first: the statements of a caller, or all.
-    /// `has_texts` is true if the reader may see the texts of the operator.
-    pub(crate) fn running(
-        &self,
-        caller: Option<Caller<'_>>,
-        has_texts: bool,
-    ) -> Vec<RunningStatement> {
+    /// Returns the statements that run, the oldest first: the statements of a reader, or all.
+    pub(crate) fn running(&self, reader: Reader<'_>) -> Vec<RunningStatement> {
         let slots = self.slots();
         // Copied under the lock of the call, and written without it.
         let listed = slots.iter().filter_map(|slot| {
             slot.listed(|Entry { facts, state, .. }| {
-                let is_shown = caller.is_none_or(|caller| facts.is_of(&caller));
+                let is_shown = reader.reads_all || facts.is_of(&reader.caller);
                 is_shown.then(|| (facts.clone(), *state))
             })
         });
         let listed = listed.flatten();
-        let running = listed.map(|(facts, state)| RunningStatement::new(facts, state, has_texts));
+        let running = listed.map(|(facts, state)| {
+            let view = self.view(&facts, reader);
+            RunningStatement::new(facts, state, view)
+        });
         let mut running: Vec<_> = running.collect();
         running.sort_by(|one, other| one.order().cmp(&other.order()));
         running
     }
 
-    /// Returns the last statements that have ended, the latest first, of one caller or of all.
-    pub(crate) fn finished(&self, caller: Option<Caller<'_>>, has_texts: bool) -> Vec<Finished> {
-        let mut finished = self.ended(caller);
+    /// Returns the last statements that have ended, the latest first, of a reader or of all.
+    pub(crate) fn finished(&self, reader: Reader<'_>) -> Vec<Finished> {
+        let mut finished = self.ended(reader.own());
         finished.sort_by_key(|ended| Reverse(ended.at()));
         finished.truncate(MAX_FINISHED);
         let finished = finished.into_iter();
-        finished
-            .map(|ended| Finished::new(ended, has_texts))
-            .collect()
+        let shown = finished.map(|ended| {
+            let view = self.view(&ended.facts, reader);
+            Finished::new(ended, view)
+        });
+        shown.collect()
+    }
+
+    /// Returns how a reader sees the text of a statement.
+    fn view(&self, facts: &Facts, reader: Reader<'_>) -> TextView {
+        if facts.is_of_operator && !reader.has_texts {
+            TextView::Tool
+        } else if self.0.hides_literals.load(Ordering::Relaxed) && !facts.is_of(&reader.caller) {
+            TextView::Normalized
+        } else {
+            TextView::Whole
+        }
     }
 
     fn ended(&self, caller: Option<Caller<'_>>) -> Vec<Ended> {
@@ -205,6 +238,15 @@ impl fmt::Debug for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Statements do not belong in a log.
         f.debug_struct("Activity").finish_non_exhaustive()
+    }
+}
+
+// === impl Reader ===
+
+impl<'a> Reader<'a> {
+    /// Returns the caller that it reads about, if it is only one.
+    pub(crate) fn own(self) -> Option<Caller<'a>> {
+        (!self.reads_all).then_some(self.caller)
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
+use ziggurat_sql::normalized;
 
 use crate::activity::{
     part::Ended,
@@ -33,6 +34,17 @@ pub(crate) struct Finished {
     code: Option<String>,
 }
 
+/// Form of the text of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TextView {
+    /// The text that was sent.
+    Whole,
+    /// The text with `?` for literals.
+    Normalized,
+    /// The name of the tool that has it.
+    Tool,
+}
+
 /// Facts about a statement.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = StatementFacts)]
@@ -47,7 +59,8 @@ pub(crate) struct About {
     /// Name of the database.
     database: String,
     /// The text; null if it is not shown. Of a statement of the operator, callers who are not
-    /// administrators get the name of the tool.
+    /// administrators get the name of the tool. If columns are masked, texts of other callers have `?`
+    /// for literals.
     statement: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     started_at: Timestamp,
@@ -71,10 +84,10 @@ struct StatementCaller {
 // === impl RunningStatement ===
 
 impl RunningStatement {
-    pub(crate) fn new(facts: Facts, state: State, has_texts: bool) -> Self {
+    pub(crate) fn new(facts: Facts, state: State, view: TextView) -> Self {
         let took = facts.began.elapsed();
         Self {
-            about: About::new(facts, took, has_texts),
+            about: About::new(facts, took, view),
             state: state.as_str(),
         }
     }
@@ -88,9 +101,9 @@ impl RunningStatement {
 // === impl Finished ===
 
 impl Finished {
-    pub(crate) fn new(ended: Ended, has_texts: bool) -> Self {
+    pub(crate) fn new(ended: Ended, view: TextView) -> Self {
         Self {
-            about: About::new(ended.facts, ended.took, has_texts),
+            about: About::new(ended.facts, ended.took, view),
             outcome: ended.outcome,
             code: text(ended.code),
         }
@@ -100,12 +113,11 @@ impl Finished {
 // === impl About ===
 
 impl About {
-    fn new(facts: Facts, took: Duration, has_texts: bool) -> Self {
-        let is_hidden = facts.is_of_operator && !has_texts && !facts.statement.is_empty();
-        let statement = if is_hidden {
-            facts.tool.clone()
-        } else {
-            facts.statement
+    fn new(facts: Facts, took: Duration, view: TextView) -> Self {
+        let statement = match view {
+            TextView::Tool if !facts.statement.is_empty() => facts.tool.clone(),
+            TextView::Normalized => normalized(&facts.statement),
+            _ => facts.statement,
         };
         Self {
             id: shown_id(facts.id),

@@ -51,12 +51,21 @@ fn run(activity: &Activity, caller: Caller<'_>, statement: &str) -> FollowedCall
     call
 }
 
+/// Returns a reader of the statements of one caller, or of all.
+fn reader(caller: Option<Caller<'_>>) -> Reader<'_> {
+    Reader {
+        caller: caller.unwrap_or(BOB),
+        reads_all: caller.is_none(),
+        has_texts: false,
+    }
+}
+
 fn running(activity: &Activity, caller: Option<Caller<'_>>) -> Value {
-    json!(activity.running(caller, false))
+    json!(activity.running(reader(caller)))
 }
 
 fn finished(activity: &Activity, caller: Option<Caller<'_>>) -> Value {
-    json!(activity.finished(caller, false))
+    json!(activity.finished(reader(caller)))
 }
 
 fn poll(call: &FollowedCall) -> Poll<CancelledBy> {
@@ -193,14 +202,14 @@ fn statements_of_all_threads_are_in_one_list() {
     let calls: Vec<_> = (0..10).map(on_a_thread).collect();
     let ids: std::collections::BTreeSet<_> = calls.iter().map(|it| it.entry().id()).collect();
     assert_eq!(ids.len(), 10);
-    assert_eq!(activity.running(Some(ALICE), false).len(), 10);
+    assert_eq!(activity.running(reader(Some(ALICE))).len(), 10);
     assert_eq!(activity.waiting("shop"), 0);
     let last = calls[9].entry().id().expect("an id");
     assert!(activity.cancel(&last, ALICE, false));
     for call in calls {
         call.end(&OK);
     }
-    assert_eq!(activity.running(None, false).len(), 0);
+    assert_eq!(activity.running(reader(None)).len(), 0);
     let ended = finished(&activity, None);
     let texts: Vec<_> = (0..10).map(|it| &ended[it]["statement"]).collect();
     let expected: Vec<_> = (0..10).rev().map(|it| format!("SELECT {it}")).collect();
@@ -217,7 +226,7 @@ fn memory_is_bounded() {
     for _ in 0..500 {
         run(&activity, ALICE, &long).end(&OK);
     }
-    let list = activity.finished(None, false);
+    let list = activity.finished(reader(None));
     assert_eq!(list.len(), 200);
     let text = json!(list[0])["statement"].as_str().map(str::len);
     assert_eq!(text, Some(8 << 10));
@@ -304,7 +313,10 @@ fn the_text_of_the_operator_is_for_administrators_and_others_get_the_name_of_the
         running(&activity, Some(ALICE))[0]["statement"],
         "query_database"
     );
-    let seen = json!(activity.running(None, true));
+    let seen = json!(activity.running(Reader {
+        has_texts: true,
+        ..reader(None)
+    }));
     assert_eq!(seen[0]["statement"], "SELECT secret FROM internals");
     call.end(&OK);
     assert_eq!(

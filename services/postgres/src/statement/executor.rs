@@ -399,8 +399,8 @@ impl Execution {
                 Some(_) => {}
             }
         }
-        let pool = self.lease.pool();
-        self.header = Some(header(&fields, &pool, self.masked.as_mut()).await);
+        let (pool, statements) = (self.lease.pool(), self.statement.statements);
+        self.header = Some(header(&fields, &pool, self.masked.as_mut(), statements).await);
         self.fields = Some(fields);
         Ok(())
     }
@@ -414,7 +414,7 @@ impl Execution {
     /// Reads the answer to the message with the text, and passes the wanted rows to the reader.
     async fn read(&mut self, skip: u64) -> Result<(), DriverError> {
         let pool = self.lease.pool();
-        let wanted = self.statement.window.rows;
+        let (wanted, statements) = (self.statement.window.rows, self.statement.statements);
         let progress = &mut self.progress;
         let client = self.lease.begin();
         client.set_max_row_bytes(self.statement.max_row_bytes);
@@ -425,7 +425,8 @@ impl Execution {
                 Event::Ready => break,
                 Event::Completed { rows } => progress.complete(rows),
                 Event::Columns(fields) if progress.set == RowsState::Awaited => {
-                    self.header = Some(header(&fields, &pool, self.masked.as_mut()).await);
+                    self.header =
+                        Some(header(&fields, &pool, self.masked.as_mut(), statements).await);
                 }
                 Event::Columns(_) | Event::Parameters(_) => {}
                 _ if progress.set == RowsState::Over => {}

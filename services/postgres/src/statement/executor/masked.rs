@@ -6,7 +6,7 @@ use ziggurat_masking::plan;
 use ziggurat_sql::{Refusal, explained};
 
 use crate::{
-    database::{CallerColumns, CallerMasks, Taint},
+    database::{CallerColumns, CallerMasks, ResultMasks, Taint},
     driver::{DriverError, Event, Field},
     error::{Phase, QueryError},
     pool::Pool,
@@ -90,7 +90,14 @@ impl Masked {
 
 /// Returns the columns of a result with their masks. Unknown types are looked up on another
 /// connection, since this one may be in the middle of an answer.
-pub(super) async fn header(fields: &[Field], pool: &Pool, masked: Option<&mut Masked>) -> Header {
+///
+/// `statements` is the name of a column with statements that are shown without their literals.
+pub(super) async fn header(
+    fields: &[Field],
+    pool: &Pool,
+    masked: Option<&mut Masked>,
+    statements: Option<&str>,
+) -> Header {
     learn_types(fields, pool).await;
     let masks = match masked {
         None => None,
@@ -99,6 +106,10 @@ pub(super) async fn header(fields: &[Field], pool: &Pool, masked: Option<&mut Ma
             Box::pin(masked.learn(fields, pool)).await;
             masked.columns.masks(fields, masked.hides_computed)
         }
+    };
+    let masks = match statements {
+        None => masks,
+        Some(column) => ResultMasks::with_statements(masks, fields, column),
     };
     Header::new(fields, |oid| pool.catalogue().kind(oid), masks)
 }
