@@ -1,8 +1,8 @@
-//! The role and the settings of each caller of a database.
+//! The role, the settings and the masks of each caller of a database.
 //!
 //! A configuration has rules, [`Callers`]: the first that fits a caller gives its role. The database
 //! that [`KnownCallers`] returns runs each statement with that role, and with the settings of the
-//! caller.
+//! caller. [`Masks`] are rules for the columns that are masked for a caller.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -23,6 +23,7 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+mod masks;
 mod section;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,8 @@ use ziggurat_runtime::lock;
 use ziggurat_tokens::{
     CallerFacts, CallerId, CallerNames, Claim, Fact, Holder, Identity, LocalCaller,
 };
+
+pub use self::masks::{MaskedCallers, Masks, dotted_names, mask_key};
 
 /// Claim with the address of a person. One of an issuer counts only with [`EMAIL_VERIFIED`].
 pub const EMAIL: &str = "email";

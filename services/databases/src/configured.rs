@@ -6,17 +6,14 @@ use std::sync::{
 };
 
 use tracing::warn;
-use ziggurat_callers::{Callers, KnownCallers};
+use ziggurat_callers::{Callers, KnownCallers, Masks};
 use ziggurat_postgres::{
     database::Database,
     pool::{LeaseError, Pools},
 };
 use ziggurat_tokens::{Holder, Identity};
 
-use crate::{
-    cache::Cache,
-    masked::{KnownMasks, Masks},
-};
+use crate::{cache::Cache, masked::KnownMasks};
 
 /// A database, and the users that may use it.
 #[derive(Clone, Debug)]

@@ -69,7 +69,6 @@ pub use self::{
     error::{AdHocDenied, NoDatabase, SelectError},
     inspection::{Extension, Inspection, RoleRights},
     listing::{Entry, Listing},
-    masked::{MaskedCallers, Masks},
     overview::{Overview, TestError, Tested, Usage},
 };
 

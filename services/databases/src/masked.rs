@@ -5,30 +5,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use ziggurat_postgres::database::{CallerMasks, Database, Masking};
+use ziggurat_callers::Masks;
+use ziggurat_postgres::database::{CallerMasks, Database};
 use ziggurat_runtime::lock;
-use ziggurat_tokens::{CallerId, CallerNames, Identity};
+use ziggurat_tokens::Identity;
 
 /// Limit on the databases that are kept for callers.
 const MAX_KNOWN: usize = 1000;
-
-/// Rules for masked columns, and the callers that each is for.
-#[derive(Clone, Debug)]
-pub struct Masks {
-    /// The rules.
-    pub masking: Arc<Masking>,
-    /// The callers of each rule, by place.
-    pub callers: Vec<MaskedCallers>,
-}
-
-/// The callers that a mask is for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MaskedCallers {
-    /// Only these; without names, all.
-    pub only: Option<CallerNames>,
-    /// Not these.
-    pub unless: Option<CallerNames>,
-}
 
 /// A database, by the masks of its callers.
 #[derive(Debug)]
@@ -44,31 +27,6 @@ struct Known {
     /// Keeps the address that the key has.
     _plain: Arc<Database>,
     masked: Arc<Database>,
-}
-
-// === impl Masks ===
-
-impl Masks {
-    /// Returns whether the other ones have the same rules for the same callers.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.masking.is_same(&other.masking) && self.callers == other.callers
-    }
-
-    /// Returns for each rule if it is for a caller.
-    fn hold(&self, identity: Option<&Identity>) -> Vec<bool> {
-        let id = identity.map_or(CallerId::Local, Identity::caller_id);
-        self.callers.iter().map(|it| it.has(&id)).collect()
-    }
-}
-
-// === impl MaskedCallers ===
-
-impl MaskedCallers {
-    fn has(&self, caller: &CallerId<'_>) -> bool {
-        let fits = |names: &CallerNames| names.fit(caller);
-        self.only.as_ref().is_none_or(fits) && !self.unless.as_ref().is_some_and(fits)
-    }
 }
 
 // === impl KnownMasks ===
@@ -121,7 +79,9 @@ impl KnownMasks {
 
 #[cfg(test)]
 mod tests {
-    use ziggurat_postgres::database::{Enforcement, Settings};
+    use ziggurat_callers::MaskedCallers;
+    use ziggurat_postgres::database::{Enforcement, Masking, Settings};
+    use ziggurat_tokens::CallerNames;
 
     use super::*;
 

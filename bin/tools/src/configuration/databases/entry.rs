@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
-use ziggurat_callers::Callers;
-use ziggurat_databases::{Configured, Masks};
+use ziggurat_callers::{Callers, Masks};
+use ziggurat_databases::Configured;
 use ziggurat_postgres::database::{ConnectKeys, Database, IdentityKey};
 use ziggurat_tokens::LocalCaller;
 
