@@ -11,7 +11,7 @@ use ziggurat_doctor::{
     flags::{DOCTOR, HEALTHCHECK, JSON, STRICT, TIMEOUT},
 };
 use ziggurat_runtime::flags::{self, Described, Flag, Flags, Reference, Refusal, Shell, Words};
-use ziggurat_tokens::{Claims, TokenCommand, TokenOptions};
+use ziggurat_tokens::{Claims, NewClaims, TokenCommand, TokenOptions};
 
 use crate::{
     adopt::{self, AdoptOptions},
@@ -52,6 +52,11 @@ const FLAGS: &[Flag] = &[
         "token-expiry",
         "TIME",
         "with -add-token: its lifetime, such as 30d; never is the default, and a terminal asks for it",
+    ),
+    Flag::text(
+        "token-claim",
+        "NAME=VALUE",
+        "with -add-token: a claim of its holder, for identity of a database; repeat for more",
     ),
     Flag::switch("list-tokens", "list the API tokens, and exit"),
     Flag::text(
@@ -311,10 +316,10 @@ fn tokens(flags: &Flags) -> Result<Option<Command>, Refusal> {
             note: flags.owned("token-note"),
             database: None,
             expiry: flags.owned("token-expiry"),
-            claims: Claims::default(),
+            claims: claims(flags)?,
             toolsets: Vec::new(),
         })
-    } else if let Some(detail) = ["token-note", "token-expiry"]
+    } else if let Some(detail) = ["token-note", "token-expiry", "token-claim"]
         .into_iter()
         .find(|name| flags.is_given(name))
     {
@@ -328,6 +333,12 @@ fn tokens(flags: &Flags) -> Result<Option<Command>, Refusal> {
         return Ok(None);
     };
     Ok(Some(Command::Tokens(command)))
+}
+
+/// Returns the claims of a new token.
+fn claims(flags: &Flags) -> Result<Claims, Refusal> {
+    let claims = NewClaims::read(flags.texts("token-claim")).and_then(NewClaims::into_claims);
+    claims.map_err(|error| Refusal::Leftover(format!("-token-claim: {error}")))
 }
 
 /// Returns the command `-verify-audit`, if it is given, with the files that follow the flags.
@@ -508,6 +519,7 @@ mod tests {
             ("serve", "unexpected argument: serve"),
             ("- -version", "unexpected argument: -"),
             ("-expect-last c0ff", "unexpected argument: -expect-last"),
+            ("-token-claim a=b", "unexpected argument: -token-claim"),
             (
                 "-verify-audit a -expect-first all",
                 "unexpected argument: all (-expect-first is the number of a record)",
