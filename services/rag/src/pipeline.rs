@@ -179,6 +179,11 @@ impl Pipeline {
         self.parts.retriever.database()
     }
 
+    /// Returns the database as its asker reaches it.
+    pub(super) fn asked_database(&self) -> &Arc<Database> {
+        self.parts.retriever.asked_database()
+    }
+
     /// Begins a stage of a question.
     pub(super) fn begin(&self, stage: &'static str, recorder: &Recorder) -> Stage {
         let stages = self.parts.retriever.stages();

@@ -115,7 +115,7 @@ impl Question {
     /// Checks the question, and waits until it may be answered.
     pub(super) async fn admit(&self, pipeline: &Pipeline, query: &Query) -> Result<(), Refused> {
         let database: &Arc<Database> = pipeline.database();
-        self.call.set_database(database);
+        self.call.set_database(pipeline.asked_database());
         if let Some(record) = self.call.record() {
             // At most a digest of it is recorded.
             record.question(&query.text);

@@ -102,7 +102,7 @@ impl Observer for Door {
             }
         }
         if let FoundPipeline::Seen(pipeline) = &found {
-            begun.set_database(pipeline.database());
+            begun.set_database(pipeline.asked_database());
         }
         if let (Some(record), Some(arguments)) = (begun.record(), arguments) {
             // At most a digest of it is recorded.

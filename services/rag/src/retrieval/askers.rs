@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use ziggurat_callers::KnownCallers;
-use ziggurat_postgres::pool::{LeaseError, Pool, Pools};
+use ziggurat_postgres::{
+    database::Database,
+    pool::{LeaseError, Pool, Pools},
+};
 use ziggurat_tokens::Identity;
 
 use crate::retrieval::Retriever;
@@ -77,6 +80,14 @@ impl Retriever {
         match pool.lease().await {
             Err(error @ LeaseError::NotOpen { .. }) => Err(error),
             _ => Ok(()),
+        }
+    }
+
+    /// Returns the database as its asker reaches it.
+    pub(crate) fn asked_database(&self) -> &Arc<Database> {
+        match &self.asker {
+            Some(pool) => pool.database(),
+            None => self.database(),
         }
     }
 

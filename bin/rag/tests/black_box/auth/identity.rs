@@ -365,6 +365,45 @@ fn an_asker_without_a_good_role_is_told_nothing_but_that() {
 }
 
 #[test]
+fn records_have_the_role_and_one_mark_for_each_role_and_its_settings() {
+    let tenants = Tenants::set_role("");
+    let text = tenants.configuration();
+    tenants
+        .home
+        .configure(&format!("audit: {{file: audit.jsonl}}\n{text}"));
+    let (mut program, client) = tenants.serve();
+    for number in [1, 2, 5, 3] {
+        let asker = client.bearing(number);
+        asker.ask();
+        asker.stream();
+        asker.chat(false);
+        asker.tool("search_documents", &json!({"query": QUESTION}));
+        asker.read("x");
+    }
+    program.signal(Signal::TERM);
+    program.ended();
+    let lines = fs::read_to_string(tenants.home.file("audit.jsonl")).expect("a trail");
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let calls = lines.filter(|line| line["kind"] == "call");
+    let seen: Vec<_> = calls
+        .map(|line| ["role", "identity"].map(|key| line[key].as_str().unwrap_or("").to_owned()))
+        .collect();
+    assert_eq!(seen.len(), 24, "{seen:?}");
+    let [one, two, ..] = &tenants.roles;
+    let of = |at: usize| &seen[6 * at..6 * at + 6];
+    for (at, role) in [(0, &**one), (1, two), (2, one), (3, "")] {
+        let [_, mark] = &of(at)[0];
+        assert_eq!(mark.len(), if role.is_empty() { 0 } else { 16 }, "{seen:?}");
+        let expected = [role.to_owned(), mark.clone()];
+        assert!(of(at).iter().all(|it| *it == expected), "{at}: {seen:?}");
+    }
+    assert_eq!(of(0), of(2), "the same role and settings");
+    assert_ne!(of(0)[0][1], of(1)[0][1]);
+}
+
+#[test]
 fn a_reload_reads_the_files_of_roles_and_the_rules_again() {
     let tenants = Tenants::connect_as();
     let (program, client) = tenants.serve();
