@@ -11,6 +11,7 @@ mod filter;
 mod ingest;
 mod key_files;
 mod limits;
+mod masks;
 mod mcp;
 mod model;
 mod pipelines;
@@ -158,7 +159,8 @@ impl Configuration {
 fn read(file: &Section<'_>) -> Configuration {
     let server = server::read(&file.section("server"));
     let key_files = KeyFiles::read(&file.section("api_keys"));
-    let defaults = Defaults::read(&file.section("defaults"), &key_files);
+    let mask_key = masks::key(&file.section("masking"));
+    let defaults = Defaults::read(&file.section("defaults"), &key_files, mask_key);
     let pipelines = pipelines::read(&file.key("pipelines"), &defaults);
     auth::check_callers(file, server.auth.as_ref(), &pipelines);
     Configuration {

@@ -112,7 +112,7 @@ impl Evaluator {
     #[must_use]
     pub fn new(pipeline: Pipeline, timeout: Duration) -> Self {
         Self {
-            pipeline: pipeline.with_sources(),
+            pipeline: pipeline.of_operator(),
             timeout,
         }
     }

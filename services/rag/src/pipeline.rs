@@ -28,7 +28,7 @@ use crate::{
     },
     reply::Refused,
     request::Query,
-    retrieval::{Passage, ProbeError, Retriever, SearchRequest},
+    retrieval::{ForbiddenColumn, Passage, ProbeError, Retriever, SearchRequest},
     stages::Stage,
 };
 
@@ -134,9 +134,10 @@ impl Pipeline {
         &self.synced
     }
 
-    /// Permits sources and citations, for an operator.
-    pub(super) fn with_sources(mut self) -> Self {
+    /// Permits sources and citations, for an operator. The masks of a caller without a token hold.
+    pub(super) fn of_operator(mut self) -> Self {
         self.parts.allow_include_sources = true;
+        self.parts.retriever = self.parts.retriever.masked_for(None);
         self
     }
 
@@ -254,12 +255,25 @@ impl Pipeline {
 
     /// Checks the parts of a request that need no access to the tables.
     pub(super) fn check(&self, query: &Query) -> Result<(), Refused> {
+        // Which columns an asker with masks knows, is seen in the tables.
+        if self.parts.retriever.has_masks() {
+            return Ok(());
+        }
         let checked = query
             .filter
             .as_ref()
             .map(|filter| self.parts.retriever.check_filter(filter));
         let checked = checked.transpose().map(|_| ());
-        checked.map_err(|error| Refused::invalid(format!("invalid filter: {error}")))
+        checked.map_err(|error| forbidden(&error))
+    }
+
+    /// Checks the filter of an asker for whom columns are masked: it does not know them.
+    pub(super) async fn check_filter_of_asker(&self, query: &Query) -> Result<(), Refused> {
+        let Some(filter) = &query.filter else {
+            return Ok(());
+        };
+        let checked = self.parts.retriever.check_filter_of_asker(filter).await;
+        checked.map_err(|error| forbidden(&error))
     }
 
     /// Returns whether clients may see the results.
@@ -431,4 +445,8 @@ impl Pipeline {
             _ => {}
         }
     }
+}
+
+fn forbidden(error: &ForbiddenColumn) -> Refused {
+    Refused::invalid(format!("invalid filter: {error}"))
 }

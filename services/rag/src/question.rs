@@ -123,7 +123,8 @@ impl Question {
         }
         admit(&self.call, pipeline, query).await?;
         self.call.open().await?;
-        pipeline.check_open().await
+        pipeline.check_open().await?;
+        pipeline.check_filter_of_asker(query).await
     }
 
     /// Ends a question that is refused.

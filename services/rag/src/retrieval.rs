@@ -60,6 +60,7 @@ mod failure;
 mod fusion;
 mod keywords;
 mod known_tables;
+mod masks;
 mod operators;
 mod probe_error;
 mod random;
@@ -74,7 +75,11 @@ use std::{borrow::Cow, collections::HashMap, fmt, sync::Arc};
 use futures_util::future;
 use tracing::warn;
 use ziggurat_llm as llm;
-use ziggurat_postgres::{call_context::CallContext, database::Database, pool::Pool};
+use ziggurat_postgres::{
+    call_context::CallContext,
+    database::{CallerMasks, Database},
+    pool::Pool,
+};
 use ziggurat_telemetry::Metrics;
 pub use ziggurat_vector_search::retrieval_queries::DocumentOrder;
 use ziggurat_vector_search::retrieval_queries::Hit;
@@ -85,18 +90,20 @@ use crate::{
     stages::Stages,
 };
 
+use self::{
+    askers::Asker,
+    failure::{Outcome, SearchFailure},
+    fusion::Hits,
+    table_search::{Request, TableSearch},
+};
 pub use self::{
     askers::Askers,
     backend::{Backend, UnknownBackend},
     columns::{FilterColumns, ForbiddenColumn},
     failure::{FailureKind, RetrievalFailure},
+    masks::AskerMasks,
     operators::Operators,
     probe_error::ProbeError,
-};
-use self::{
-    failure::{Outcome, SearchFailure},
-    fusion::Hits,
-    table_search::{Request, TableSearch},
 };
 pub use ziggurat_search::fusion::{Fusion, Method};
 
@@ -196,6 +203,8 @@ pub struct Passage {
     pub title: Option<String>,
     /// The address, if the table has a column for it.
     pub url: Option<String>,
+    /// The id that identifies the row, if that is not the one to show.
+    pub(crate) key: Option<String>,
     /// Number of the table in the pipeline.
     pub(crate) table: usize,
 }
@@ -210,7 +219,11 @@ pub struct Retriever {
     /// The rules for the roles of askers, if the database knows them.
     askers: Option<Askers>,
     /// Connections of the asker, if it has some of its own.
-    asker: Option<Pool>,
+    own_pool: Option<Pool>,
+    /// Columns that are masked for askers, if there are some.
+    masks: Option<Arc<AskerMasks>>,
+    /// The masks that hold for the asker, if some do.
+    held: Option<Arc<CallerMasks>>,
 }
 
 struct Inner {
@@ -279,6 +292,15 @@ impl SearchOptions {
     }
 }
 
+// === impl Passage ===
+
+impl Passage {
+    /// Returns the id that identifies its row.
+    fn key(&self) -> Option<&str> {
+        self.key.as_deref().or(self.id.as_deref())
+    }
+}
+
 // === impl Retriever ===
 
 impl Retriever {
@@ -294,7 +316,9 @@ impl Retriever {
             stages: Stages::new(pipeline),
             call: CallContext::default(),
             askers: None,
-            asker: None,
+            own_pool: None,
+            masks: None,
+            held: None,
             inner: Arc::new(Inner {
                 pool,
                 options,
@@ -342,6 +366,13 @@ impl Retriever {
         let (pool, has_askers) = (&self.inner.pool, self.has_askers());
         let tables = self.inner.tables.iter();
         future::join_all(tables.map(|table| table.check(pool, has_askers))).await;
+        let Some(masks) = &self.masks else { return };
+        let asker = Asker {
+            pool: pool.clone(),
+            masks: Some(masks.all()),
+        };
+        let tables = self.inner.tables.iter();
+        future::join_all(tables.map(|table| table.check_masks(&asker))).await;
     }
 
     /// Returns whether words are searched besides meanings, unless a question disables it.
@@ -408,14 +439,14 @@ impl Retriever {
     ) -> Result<Vec<Passage>, RetrievalFailure> {
         let inner = &*self.inner;
         let is_hybrid = inner.options.is_hybrid() && !question.disable_hybrid;
-        let pool = self.pool();
+        let asker = self.asker();
         let request = Request {
             text: question.text,
             filter: question.filter,
             operators: question.operators,
             rows: inner.options.rows(question.top_n, is_hybrid),
             options: &inner.options,
-            pool: &pool,
+            asker: &asker,
         };
         let vector = async {
             let embedding = embedding.await.map_err(RetrievalFailure::Embedding)?;

@@ -105,6 +105,8 @@ pub struct Search<'a> {
 pub struct Hit {
     /// Its id, as text.
     pub id: Option<String>,
+    /// The id that identifies it, if that is not the one to show.
+    pub key: Option<String>,
     /// Its text.
     pub content: String,
     /// Its score; more is better.
@@ -336,6 +338,12 @@ impl QueryBuilder<'_> {
 // === impl Hit ===
 
 impl Hit {
+    /// Returns the id that identifies it.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref().or(self.id.as_deref())
+    }
+
     /// Reads a row with the columns id, content, score, title and address. A row without a score
     /// is left out.
     fn read(row: &Row) -> Result<Option<Self>, DriverError> {
@@ -351,6 +359,7 @@ impl Hit {
         };
         Ok(Some(Self {
             id: text(row, 0)?,
+            key: None,
             content,
             score: 0.0,
             title: text(row, 3)?,

@@ -20,7 +20,7 @@ use ziggurat_postgres::{
 };
 use ziggurat_rag_service::{
     Parts, Pipeline as Served,
-    retrieval::{Askers, Retriever},
+    retrieval::{AskerMasks, Askers, Retriever},
 };
 use ziggurat_sync::Worker;
 use ziggurat_telemetry::Metrics;
@@ -169,6 +169,10 @@ impl PipelineBuilder {
             let known = KnownCallers::new(askers).with_known(pooled.roles.clone());
             let askers = Askers::new(self.pools.clone(), &pooled.askers(), known);
             retriever = retriever.with_askers(askers);
+        }
+        if let Some(masks) = &pipeline.masks {
+            let base = &set.databases[position].database;
+            retriever = retriever.with_masks(AskerMasks::new(masks.clone(), base));
         }
         let first = &mut set.first_connections[position];
         first.retrievers.push((name.clone(), retriever.clone()));

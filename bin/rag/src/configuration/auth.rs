@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ziggurat_runtime::config::Section;
-use ziggurat_tokens::{TokenFile, issuer::TrustedIssuer};
+use ziggurat_tokens::{CallerNames, TokenFile, issuer::TrustedIssuer};
 
 use crate::configuration::pipelines::Pipeline;
 
@@ -37,14 +37,21 @@ pub(super) fn read(server: &Section<'_>) -> Option<Auth> {
     Some(auth)
 }
 
-/// Warns of callers in `for` that do not exist. A token file that cannot be read is reported
+/// Returns the names of callers in a pipeline, with its own name.
+fn named(pipeline: &Pipeline) -> impl Iterator<Item = (&str, &CallerNames)> {
+    let masks = pipeline.masks.iter().flat_map(|masks| &masks.callers);
+    let of_masks = masks.flat_map(|callers| [&callers.only, &callers.unless]);
+    let callers = of_masks.chain([&pipeline.callers]).flatten();
+    callers.map(|callers| (&*pipeline.name, callers))
+}
+
+/// Warns of callers in `for` and `unless` that do not exist. A token file that cannot be read is reported
 /// elsewhere.
 pub(super) fn check_callers(file: &Section<'_>, auth: Option<&Auth>, pipelines: &[Pipeline]) {
     let tokens = auth.and_then(|auth| auth.token_file.as_ref());
     let tokens = tokens.map(|path| TokenFile::new(path).list().unwrap_or_default());
     let tokens = tokens.unwrap_or_default();
-    for Pipeline { name, callers, .. } in pipelines {
-        let Some(callers) = callers else { continue };
+    for (name, callers) in pipelines.iter().flat_map(named) {
         let absent = callers.tokens().iter();
         let absent = absent.filter(|id| tokens.iter().all(|token| token.id != **id));
         for id in absent {

@@ -1,5 +1,6 @@
 //! Default settings of pipelines.
 
+use ziggurat_masking::Key;
 use ziggurat_runtime::config::Section;
 
 use crate::configuration::{
@@ -22,12 +23,14 @@ pub(super) struct Defaults {
     pub(super) completion: Block,
     pub(super) key_files: KeyFiles,
     pub(super) headers: Headers,
+    /// The key of hashes in masked columns, if there is one.
+    pub(super) mask_key: Option<Key>,
 }
 
 // === impl Defaults ===
 
 impl Defaults {
-    pub(super) fn read(file: &Section<'_>, key_files: &KeyFiles) -> Self {
+    pub(super) fn read(file: &Section<'_>, key_files: &KeyFiles, mask_key: Option<Key>) -> Self {
         Self {
             token_budget: count(file, "token_budget").unwrap_or(TOKEN_BUDGET),
             top_n: count(file, "top_n").unwrap_or(TOP_N),
@@ -35,6 +38,7 @@ impl Defaults {
             completion: block(&file.section("rag_llm"), Role::Completion),
             key_files: KeyFiles::read(&file.section("api_keys")).or(key_files),
             headers: Headers::read(file, "llm_headers"),
+            mask_key,
         }
     }
 }

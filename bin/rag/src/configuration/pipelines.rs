@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use http::HeaderMap;
-use ziggurat_callers::Callers;
+use ziggurat_callers::{Callers, Masks};
 use ziggurat_llm::{self as llm, ModelSource, Retry, Timeouts, headers};
 use ziggurat_postgres::database::{Database, Host};
 use ziggurat_rag_service::retrieval::{Backend, DocumentOrder, SearchOptions, Table};
@@ -16,6 +16,7 @@ use crate::configuration::{
     defaults::{Defaults, count},
     ingest::Ingest,
     key_files::KeyFiles,
+    masks,
     model::{Block, Headers, Role, check_times, needs_model},
     rerank::Rerank,
     search,
@@ -36,6 +37,8 @@ pub(crate) struct Pipeline {
     pub(crate) database: Arc<Database>,
     /// Rules for the roles of askers, if the database knows them.
     pub(crate) askers: Option<Callers>,
+    /// The masked columns, if there are some.
+    pub(crate) masks: Option<Masks>,
     pub(crate) tables: Vec<Table>,
     /// Loading of documents, if it is configured.
     pub(crate) ingest: Option<Ingest>,
@@ -128,6 +131,7 @@ impl Pipeline {
             name,
             description: file.key("description").text().unwrap_or_default(),
             callers: callers(file),
+            masks: masks::read(file, defaults.mask_key.as_ref()),
             rewriter: rewriter(&file.section("query_rewrite")),
             rerank: Rerank::read(&file.section("rerank"), &shared),
             key_files: KeyFiles::read(&file.section("api_keys")).or(&defaults.key_files),

@@ -7,6 +7,7 @@ mod example;
 mod files;
 mod identity;
 mod ingest;
+mod masks;
 mod messages;
 mod neighbours;
 mod sync;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use tracing::warn;
+use ziggurat_masking::Mask;
 use ziggurat_sql::{Lexer, Refusal, Token};
 
 use crate::{
@@ -36,7 +37,18 @@ impl MaskedColumns {
     /// # Errors
     /// Fails if they are not known.
     pub async fn of(pool: &Pool, table: u32) -> Result<Self, QueryError> {
-        let known = Self::look_up(pool, |columns| columns.know_table(table)).await;
+        match pool.database().masks() {
+            Some(masks) => Self::held_by(masks, pool, table).await,
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// Looks up the columns that these masks hide, so that a table is among those that are known.
+    ///
+    /// # Errors
+    /// Fails if they are not known.
+    pub async fn held_by(masks: &CallerMasks, pool: &Pool, table: u32) -> Result<Self, QueryError> {
+        let known = Self::look_up(masks, pool, |columns| columns.know_table(table)).await;
         match known.0 {
             Known::Unknown => Err(Refusal::NotReady.into()),
             _ => Ok(known),
@@ -46,13 +58,17 @@ impl MaskedColumns {
     /// Looks them up, if there are rules for the caller, for an answer about tables. If they are not
     /// known, no column has a mark, and texts about all columns are hidden.
     pub async fn marks(pool: &Pool) -> Self {
-        Self::look_up(pool, |_| true).await
+        match pool.database().masks() {
+            Some(masks) => Self::look_up(masks, pool, |_| true).await,
+            None => Self::default(),
+        }
     }
 
-    async fn look_up(pool: &Pool, is_recent: impl Fn(&CallerColumns) -> bool) -> Self {
-        let Some(masks) = pool.database().masks() else {
-            return Self::default();
-        };
+    async fn look_up(
+        masks: &CallerMasks,
+        pool: &Pool,
+        is_recent: impl Fn(&CallerColumns) -> bool,
+    ) -> Self {
         let known = masks.known(role(pool.database()));
         let columns = match known.filter(|it| is_recent(it)) {
             Some(columns) => Some(columns),
@@ -82,6 +98,25 @@ impl MaskedColumns {
     #[must_use]
     pub fn mark(&self, table: u32, column: u16) -> bool {
         matches!(&self.0, Known::Columns(columns) if columns.mark(table, column))
+    }
+
+    /// Returns the mask of a column of a table.
+    #[must_use]
+    pub fn mask(&self, table: u32, column: u16) -> Option<Mask> {
+        match &self.0 {
+            Known::Columns(columns) => columns.mask(table, column),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the other ones were looked up at the same time, for the same caller.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Known::Columns(one), Known::Columns(two)) => Arc::ptr_eq(one, two),
+            (Known::None, Known::None) => true,
+            _ => false,
+        }
     }
 
     /// Returns whether a text names a masked column of a table, by the schema and name of that.

@@ -124,6 +124,8 @@ impl Shared {
         let admitted = question::admit(call, pipeline, &query).await;
         admitted.map_err(|refusal| refused(&refusal))?;
         self.check_open(call, pipeline).await?;
+        let checked = pipeline.check_filter_of_asker(&query).await;
+        checked.map_err(|refusal| refused(&refusal))?;
         Ok(query)
     }
 

@@ -1,5 +1,7 @@
 //! Columns that requests may filter by.
 
+use std::collections::HashSet;
+
 use thiserror::Error;
 
 use crate::{filter::CheckedFilter, retrieval::Table};
@@ -53,6 +55,15 @@ impl AllowedColumns {
             FilterColumns::All => None,
         };
         Self { names }
+    }
+
+    /// Leaves out columns that an asker does not know.
+    pub(super) fn without(&self, hidden: &HashSet<String>) -> Self {
+        let names = self.names.as_ref();
+        let is_known = |name: &&String| !hidden.contains(*name);
+        Self {
+            names: names.map(|names| names.iter().filter(is_known).cloned().collect()),
+        }
     }
 
     pub(super) fn check(&self, filter: &CheckedFilter) -> Result<(), ForbiddenColumn> {

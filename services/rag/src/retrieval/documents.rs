@@ -34,7 +34,9 @@ impl Retriever {
     /// Returns the name of a passage for [`document`](Self::document): its id, after the number of
     /// its table if there are several.
     pub(crate) fn name_of(&self, passage: &Passage) -> Option<String> {
+        // By a masked id no document is read.
         let id = passage.id.as_ref()?;
+        (passage.key() == Some(id)).then_some(())?;
         Some(self.named(passage.table, id))
     }
 
@@ -68,7 +70,7 @@ impl Retriever {
         let Some(table) = found.filter(|table| table.has_ids()) else {
             return Ok(Vec::new());
         };
-        let parts = table.document(id, from, characters, &self.pool()).await;
+        let parts = table.document(id, from, characters, &self.asker()).await;
         parts.map_err(failed)
     }
 
@@ -87,7 +89,7 @@ impl Retriever {
             (1, _) | (_, None) => (1, behind),
             (_, Some((table, id))) => (table.parse().unwrap_or(1), id),
         };
-        let pool = self.pool();
+        let asker = self.asker();
         let mut found = Vec::new();
         let behind = std::iter::once(id).chain(std::iter::repeat(""));
         let tables = tables.iter().enumerate().skip(first.max(1) - 1);
@@ -97,7 +99,7 @@ impl Retriever {
                 break;
             }
             if table.has_ids() {
-                let read = table.documents(behind, left, &pool).await;
+                let read = table.documents(behind, left, &asker).await;
                 let read = read.map_err(failed)?.into_iter();
                 found.extend(read.map(|(id, title)| (self.named(at, &id), title)));
             }
@@ -114,7 +116,7 @@ impl Retriever {
         begun: &str,
         rows: u32,
     ) -> Result<Vec<String>, RetrievalFailure> {
-        let pool = self.pool();
+        let asker = self.asker();
         let tables = self.inner.tables.iter().enumerate();
         let read = tables.map(async |(at, table)| {
             let before = self.named(at, "");
@@ -127,7 +129,7 @@ impl Retriever {
             if !table.has_ids() {
                 return Ok(Vec::new());
             }
-            let ids = table.ids_from(begun, rows, &pool).await?;
+            let ids = table.ids_from(begun, rows, &asker).await?;
             Ok(ids.into_iter().map(|id| before.clone() + &id).collect())
         });
         let found = future::try_join_all(read).await.map_err(failed)?;

@@ -54,7 +54,7 @@ impl Retriever {
             return passages;
         }
         let _stage = self.stages.begin_detail("expand");
-        let pool = self.pool();
+        let asker = self.asker();
         let request = Request {
             text: question.text,
             filter: question.filter,
@@ -62,11 +62,13 @@ impl Retriever {
             operators: None,
             rows: 0,
             options: &inner.options,
-            pool: &pool,
+            asker: &asker,
         };
         let adjacent = inner.tables.iter().enumerate().map(async |(at, table)| {
             let ids = passages.iter().filter(|passage| passage.table == at);
-            let ids: Vec<_> = ids.filter_map(|passage| passage.id.clone()).collect();
+            let ids: Vec<_> = ids
+                .filter_map(|passage| passage.key().map(str::to_owned))
+                .collect();
             if ids.is_empty() {
                 return Vec::new();
             }
@@ -105,7 +107,7 @@ fn join(passages: Vec<Passage>, adjacent: Vec<Vec<Adjacent>>) -> Vec<Passage> {
     let mut places: HashMap<Key, usize> = HashMap::new();
     for passage in passages {
         let table = passage.table;
-        let key = passage.id.clone().map(|id| (table, id));
+        let key = passage.key().map(|id| (table, id.to_owned()));
         let sides = key.and_then(|key| neighbours.remove(&key));
         let run = Run::new(passage, sides.unwrap_or_default());
         let keys = run.keys();
@@ -131,7 +133,7 @@ fn join(passages: Vec<Passage>, adjacent: Vec<Vec<Adjacent>>) -> Vec<Passage> {
 impl Run {
     fn new(mut passage: Passage, [before, after]: [Vec<Adjacent>; 2]) -> Self {
         let part = RunPart {
-            id: passage.id.clone(),
+            id: passage.key().map(str::to_owned),
             content: mem::take(&mut passage.content),
         };
         let mut parts: Vec<_> = shown(before).collect();

@@ -47,6 +47,8 @@ pub(super) struct Outcome {
 pub(super) enum SearchFailure {
     /// The filter of the request does not fit the table.
     Unfit,
+    /// A column of the table is masked for the asker.
+    LeftOut,
     /// The search failed.
     Failed(QueryError),
 }
@@ -128,6 +130,7 @@ impl Outcome {
                 self.was_unfit = true;
                 T::default()
             }
+            Err(SearchFailure::LeftOut) => T::default(),
             Err(SearchFailure::Failed(error)) => {
                 let kind = FailureKind::of(&error);
                 if self.worst.as_ref().is_none_or(|(worst, _)| kind < *worst) {

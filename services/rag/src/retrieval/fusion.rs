@@ -54,6 +54,7 @@ pub(super) fn fuse_hits(hits: Vec<Hits>, fusion: Option<Fusion>, top_n: usize) -
             let is_of_vector = place < hits[table].vector.len();
             let found = hits[table].take(place);
             Passage {
+                key: found.key,
                 id: found.id,
                 content: found.content,
                 score,
@@ -85,7 +86,8 @@ impl Hits {
         let known: HashSet<_> = keys(&self.vector).collect();
         let rows = self.words.iter();
         let rows = rows.filter(|row| !known.contains(&Key::new(row)));
-        rows.filter_map(|row| row.id.clone()).collect()
+        rows.filter_map(|row| row.key().map(str::to_owned))
+            .collect()
     }
 
     /// Returns all rows with a known similarity, the most similar first.
@@ -114,7 +116,7 @@ impl Hits {
 
 impl<'a> Key<'a> {
     fn new(found: &'a Hit) -> Self {
-        match &found.id {
+        match found.key() {
             Some(id) => Self::Id(id),
             None => Self::Text(&found.content),
         }

@@ -1,7 +1,8 @@
 //! The descriptions of a table, one for each role that searches it.
 //!
 //! The scores of keyword search depend on the lengths and words of all rows, so they would tell an
-//! asker of rows that it does not see. Askers with different roles or settings share no figure.
+//! asker of rows that it does not see, or of masked columns. Askers with different roles, settings or
+//! masks share no figure.
 
 use std::{
     sync::{Arc, Mutex},
@@ -10,9 +11,11 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use tokio::{sync::Semaphore, time::Instant};
-use ziggurat_postgres::{database::Database, pool::Pool};
+use ziggurat_postgres::database::{CallerMasks, Database};
 use ziggurat_runtime::lock;
 use ziggurat_vector_search::retrieval_queries::TextConfiguration;
+
+use crate::retrieval::askers::Asker;
 
 /// Maximum age of a cached table description.
 pub(super) const MAX_AGE: Duration = Duration::from_mins(5);
@@ -28,15 +31,15 @@ pub(super) struct Known<T> {
     pub(super) loading: Semaphore,
 }
 
-/// A database as an asker reaches it, and the description of a table for it.
-type KnownAsker<T> = (Arc<Database>, Arc<Known<T>>);
+/// A database as an asker reaches it, the masks that hold for it, and the description of a table.
+type KnownAsker<T> = (Arc<Database>, Option<Arc<CallerMasks>>, Arc<Known<T>>);
 
 /// The descriptions of a table, and the lexemes of words.
 #[derive(Debug)]
 pub(super) struct KnownTables<T, L> {
     /// For the database's own user.
     own: Arc<Known<T>>,
-    /// For the roles and settings of askers, the last used at the end.
+    /// For the roles, settings and masks of askers, the last used at the end.
     askers: Mutex<Vec<KnownAsker<T>>>,
     /// The lexemes, which no row decides, by the configuration that makes them.
     lexemes: Mutex<Vec<(TextConfiguration, L, Instant)>>,
@@ -71,24 +74,26 @@ impl<T, L: Clone + Default> KnownTables<T, L> {
         &self.own
     }
 
-    /// Returns the description for the role that these connections have.
-    pub(super) fn of(&self, pool: &Pool) -> Arc<Known<T>> {
-        let database = pool.database();
-        if !database.is_acting() {
+    /// Returns the description for the role of an asker and its masks.
+    pub(super) fn of(&self, asker: &Asker) -> Arc<Known<T>> {
+        let (database, masks) = (asker.pool.database(), &asker.masks);
+        if !database.is_acting() && masks.is_none() {
             return Arc::clone(&self.own);
         }
+        let is_it = |(other, others, _): &KnownAsker<T>| {
+            Arc::ptr_eq(other, database)
+                && others.as_ref().map(Arc::as_ptr) == masks.as_ref().map(Arc::as_ptr)
+        };
         let mut askers = lock(&self.askers);
-        let place = askers
-            .iter()
-            .position(|(other, _)| Arc::ptr_eq(other, database));
+        let place = askers.iter().position(is_it);
         let entry = match place {
             Some(place) => askers.remove(place),
-            None => (Arc::clone(database), Arc::default()),
+            None => (Arc::clone(database), masks.clone(), Arc::default()),
         };
         if askers.len() >= MAX_ASKERS {
             askers.remove(0);
         }
-        let known = Arc::clone(&entry.1);
+        let known = Arc::clone(&entry.2);
         askers.push(entry);
         known
     }
@@ -110,7 +115,7 @@ impl<T, L: Clone + Default> KnownTables<T, L> {
 #[cfg(test)]
 mod tests {
     use ziggurat_postgres::{
-        database::{Acting, Settings},
+        database::{Acting, Enforcement, Masking, Settings},
         pool::Pools,
     };
 
@@ -128,11 +133,23 @@ mod tests {
         let pool = |tenant: usize| {
             let acting = Acting::default().with_setting("app.tenant", &tenant.to_string());
             let acting = database.acting(acting.expect("good")).expect("usable");
-            pools.pool(&format!("tenant-{tenant}"), &Arc::new(acting))
+            Asker {
+                pool: pools.pool(&format!("tenant-{tenant}"), &Arc::new(acting)),
+                masks: None,
+            }
         };
         let known = KnownTables::<(), ()>::default();
-        let own = known.of(&pools.pool("server", &database));
+        let mut server = Asker {
+            pool: pools.pool("server", &database),
+            masks: None,
+        };
+        let own = known.of(&server);
         assert!(Arc::ptr_eq(&own, &known.own));
+        let masking = Masking::new(Enforcement::Plan, Vec::new(), Vec::new());
+        let masks = CallerMasks::new(&Arc::new(masking), &database, Vec::new());
+        server.masks = Some(Arc::new(masks));
+        let masked = known.of(&server);
+        assert!(!Arc::ptr_eq(&masked, &own) && Arc::ptr_eq(&masked, &known.of(&server)));
         let many: Vec<_> = (0..=MAX_ASKERS).map(pool).collect();
         let first = known.of(&many[0]);
         let second = known.of(&many[1]);

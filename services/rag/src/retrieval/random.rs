@@ -16,9 +16,9 @@ impl Retriever {
         min_chars: u32,
     ) -> Result<Vec<Hit>, QueryError> {
         let rows = u32::try_from(count).unwrap_or(u32::MAX);
-        let pool = self.pool();
+        let asker = self.asker();
         let tables = self.inner.tables.iter();
-        let found = tables.map(|table| table.random_rows(rows, min_chars, &pool));
+        let found = tables.map(|table| table.random_rows(rows, min_chars, &asker));
         let found = future::try_join_all(found).await?;
         let mut found: Vec<_> = found.into_iter().map(Vec::into_iter).collect();
         let mut passages = Vec::new();
@@ -38,9 +38,9 @@ impl Retriever {
         ids: &[String],
         by_document: bool,
     ) -> Result<bool, QueryError> {
-        let pool = self.pool();
+        let asker = self.asker();
         let tables = self.inner.tables.iter();
-        let found = tables.map(|table| table.has_any(ids, by_document, &pool));
+        let found = tables.map(|table| table.has_any(ids, by_document, &asker));
         let found = future::try_join_all(found).await?;
         Ok(found.contains(&true))
     }

@@ -25,9 +25,9 @@ impl Retriever {
         let words = terms.filter(|word| seen.insert(word.clone().into_owned()));
         let words: Vec<_> = words.take(MAX_WORDS).collect();
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-        let pool = self.pool();
+        let asker = self.asker();
         let tables = self.inner.tables.iter();
-        let shares = tables.map(|table| table.word_shares(&words, &pool));
+        let shares = tables.map(|table| table.word_shares(&words, &asker));
         let shares = future::join_all(shares).await;
         let shares: Vec<_> = shares
             .into_iter()

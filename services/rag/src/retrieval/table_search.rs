@@ -1,5 +1,8 @@
 //! The search of one table, and the cached description of the table.
 
+mod known_table;
+mod masked;
+
 use std::{
     error::Error,
     sync::{
@@ -17,15 +20,18 @@ use ziggurat_vector_search::retrieval_queries::{
     Adjacent, Column, Finding, Hit, Restriction, Search, SearchTable, Shape, TextConfiguration,
 };
 
+pub(super) use self::known_table::KnownTable;
 use crate::{
     filter::CheckedFilter,
     retrieval::{
         Backend, ForbiddenColumn, Operators, SearchOptions, Table, TableFilter,
+        askers::Asker,
         columns::AllowedColumns,
         failure::SearchFailure,
         fusion::Hits,
         keywords::{KeywordHits, KeywordMethod, KeywordSearch, Lexemes, TextStatistics},
         known_tables::{Known, KnownTables, MAX_AGE},
+        masks::TableMasks,
         probe_error::ProbeError,
     },
 };
@@ -41,7 +47,7 @@ pub(super) struct TableSearch {
     /// Name of the table, as configured.
     name: String,
     pipeline: String,
-    place: SearchTable,
+    place: Arc<SearchTable>,
     /// The weights of the columns that are searched by words besides the texts.
     weights: Vec<u32>,
     /// The columns a request may filter by.
@@ -54,15 +60,8 @@ pub(super) struct TableSearch {
     has_warned_of_size: AtomicBool,
     /// Set once the log says that more rows match than are read.
     has_warned_of_limit: AtomicBool,
-}
-
-/// The description of a table at a point in time.
-#[derive(Debug)]
-pub(super) struct KnownTable {
-    shape: Shape,
-    method: KeywordMethod,
-    statistics: TextStatistics,
-    since: Instant,
+    /// Set once the log says that some askers cannot search the table.
+    has_warned_of_masks: AtomicBool,
 }
 
 /// A search request.
@@ -74,8 +73,8 @@ pub(super) struct Request<'a> {
     /// Maximum number of rows that a search returns.
     pub(super) rows: u32,
     pub(super) options: &'a SearchOptions,
-    /// Connections of the asker, for the call.
-    pub(super) pool: &'a Pool,
+    /// Connections of the asker, for the call, and its masks.
+    pub(super) asker: &'a Asker,
 }
 
 // === impl Request ===
@@ -144,7 +143,7 @@ impl TableSearch {
         Self {
             name: table.name,
             pipeline: pipeline.to_owned(),
-            place,
+            place: Arc::new(place),
             weights,
             allowed,
             backend: if is_hybrid {
@@ -156,13 +155,14 @@ impl TableSearch {
             known: KnownTables::default(),
             has_warned_of_size: AtomicBool::new(false),
             has_warned_of_limit: AtomicBool::new(false),
+            has_warned_of_masks: AtomicBool::new(false),
         }
     }
 
     /// Logs what prevents a search of the table or makes it slow. With `has_askers`, its own user
     /// need not be able to read it.
     pub(super) async fn check(&self, pool: &Pool, has_askers: bool) {
-        let known = match self.load(self.known.own(), pool).await {
+        let known = match self.load(self.known.own(), &Asker::of_server(pool)).await {
             Ok(known) => known,
             Err(error) => {
                 error!(
@@ -192,14 +192,15 @@ impl TableSearch {
         pool: &Pool,
         has_askers: bool,
     ) -> Result<Option<ProbeError>, QueryError> {
-        let known = self.known(pool).await?;
+        let asker = Asker::of_server(pool);
+        let known = self.known(&asker).await?;
         let Some(probe_error) = self.probe_error(&known, made, has_askers) else {
             return Ok(None);
         };
         if known.since.elapsed() < MIN_RELOAD_AGE {
             return Ok(Some(probe_error));
         }
-        let known = self.load(self.known.own(), pool).await?;
+        let known = self.load(self.known.own(), &asker).await?;
         Ok(self.probe_error(&known, made, has_askers))
     }
 
@@ -242,8 +243,9 @@ impl TableSearch {
         })
     }
 
-    pub(super) fn place(&self) -> &SearchTable {
-        &self.place
+    /// Returns whether its rows have ids.
+    pub(super) fn has_ids(&self) -> bool {
+        self.place.has_ids()
     }
 
     /// Returns the configured name.
@@ -262,41 +264,71 @@ impl TableSearch {
         request.filter.is_none_or(is_taken)
     }
 
+    /// Returns the description, if the asker may search the table with its filter.
+    async fn opened(&self, request: &Request<'_>) -> Result<Arc<KnownTable>, SearchFailure> {
+        // What an asker with masks may not search tells nothing of filters.
+        if request.asker.masks.is_none() && !self.takes(request) {
+            return Err(SearchFailure::Unfit);
+        }
+        let known = self.known_for(request).await;
+        let known = known.map_err(|error| self.missed(error, request))?;
+        let Some(masks) = &known.masks else {
+            return Ok(known);
+        };
+        if known.is_closed() {
+            self.log_masks(&known);
+            return Err(SearchFailure::LeftOut);
+        }
+        let refuses = |filter| masks.refuses(filter, &known.shape);
+        if !self.takes(request) || request.filter.is_some_and(refuses) {
+            return Err(SearchFailure::Unfit);
+        }
+        Ok(known)
+    }
+
     /// Finds the rows with the most similar vectors.
     pub(super) async fn closest(
         &self,
         request: &Request<'_>,
         asked: &[f32],
     ) -> Result<Vec<Hit>, SearchFailure> {
-        if !self.takes(request) {
-            return Err(SearchFailure::Unfit);
-        }
         let result = async {
-            let known = self.known_for(request).await?;
+            let known = self.opened(request).await?;
             self.compare_sizes(&known, asked.len());
-            let search = self.search(&known, request);
-            let SearchOptions {
-                min_similarity,
-                ef_search,
-                ..
-            } = *request.options;
-            search
-                .closest(asked, min_similarity, ef_search, request.pool)
-                .await
+            let mut found = self.nearest(&known, request, asked).await?;
+            if found.is_empty() && self.forget_replaced(&known, request.asker) {
+                let known = self.opened(request).await?;
+                found = self.nearest(&known, request, asked).await?;
+            }
+            Ok(found)
         };
         let result = result.await;
-        result.map_err(|error| {
-            let missed = self.missed(error, request);
-            if let SearchFailure::Failed(error) = &missed {
-                warn!(
-                    error = error as &dyn Error,
-                    pipeline = self.pipeline,
-                    table = self.name,
-                    "vector search failed"
-                );
-            }
-            missed
-        })
+        if let Err(SearchFailure::Failed(error)) = &result {
+            warn!(
+                error = error as &dyn Error,
+                pipeline = self.pipeline,
+                table = self.name,
+                "vector search failed"
+            );
+        }
+        result
+    }
+
+    async fn nearest(
+        &self,
+        known: &KnownTable,
+        request: &Request<'_>,
+        asked: &[f32],
+    ) -> Result<Vec<Hit>, SearchFailure> {
+        let SearchOptions {
+            min_similarity,
+            ef_search,
+            ..
+        } = *request.options;
+        let search = known.search(request);
+        let found = search.closest(asked, min_similarity, ef_search, &request.asker.pool);
+        let found = found.await.map_err(|error| self.missed(error, request))?;
+        Ok(known.shown(found))
     }
 
     /// Adds the similarities of the rows that only the keyword search found. A failure is logged,
@@ -307,9 +339,9 @@ impl TableSearch {
             return;
         }
         let result = async {
-            let known = self.known(request.pool).await?;
-            let search = self.search(&known, request);
-            search.similarities(&ids, asked, request.pool).await
+            let known = self.known(request.asker).await?;
+            let search = known.search(request);
+            search.similarities(&ids, asked, &request.asker.pool).await
         };
         match result.await {
             Ok(similarities) => hits.similarities = similarities.into_iter().collect(),
@@ -325,16 +357,17 @@ impl TableSearch {
     /// Finds the rows that contain words of the question. Failures are logged and do not affect the
     /// vector search.
     pub(super) async fn keyword_search(&self, request: &Request<'_>) -> Vec<Hit> {
-        if !self.takes(request) {
-            return Vec::new();
-        }
         let result = async {
-            let known = self.known_for(request).await?;
-            let words = self.words(&known, request.pool);
-            let found = words.find(&known.method, request).await?;
+            let known = self.opened(request).await?;
+            let words = self.words(&known, &request.asker.pool);
+            let found = words.find(&known.method, request).await;
+            let found = found.map_err(|error| self.missed(error, request))?;
             // Row security keeps PostgreSQL from an index for words.
             let is_cut = found.is_cut && !known.shape.hides_rows();
-            Ok(KeywordHits { is_cut, ..found })
+            Ok(KeywordHits {
+                is_cut,
+                found: known.shown(found.found),
+            })
         };
         match result.await {
             Ok(keyword_search) => {
@@ -349,8 +382,8 @@ impl TableSearch {
                 }
                 keyword_search.found
             }
-            Err(error) => {
-                if let SearchFailure::Failed(error) = self.missed(error, request) {
+            Err(missed) => {
+                if let SearchFailure::Failed(error) = missed {
                     warn!(
                         error = &error as &dyn Error,
                         pipeline = self.pipeline,
@@ -360,17 +393,6 @@ impl TableSearch {
                 }
                 Vec::new()
             }
-        }
-    }
-
-    /// Returns a search without a question.
-    pub(super) fn whole<'a>(&'a self, known: &'a KnownTable, rows: u32) -> Search<'a> {
-        Search {
-            place: &self.place,
-            shape: &known.shape,
-            filter: None,
-            excluded: &[],
-            rows,
         }
     }
 
@@ -384,25 +406,40 @@ impl TableSearch {
         if !self.place.has_order() {
             return Ok(Vec::new());
         }
-        let known = self.known(request.pool).await?;
-        let search = self.search(&known, request);
-        search.adjacent(ids, distance, request.pool).await
+        let known = self.known(request.asker).await?;
+        if !known.place.has_order() || known.is_closed() {
+            return Ok(Vec::new());
+        }
+        let search = known.search(request);
+        let found = search.adjacent(ids, distance, &request.asker.pool).await?;
+        Ok(match &known.masks {
+            Some(masks) => found
+                .into_iter()
+                .map(|row| masks.apply_to_neighbour(row))
+                .collect(),
+            None => found,
+        })
     }
 
     /// Returns the share of the rows that contain each word; `None` if that is not known.
     pub(super) async fn word_shares(
         &self,
         words: &[&str],
-        pool: &Pool,
+        asker: &Asker,
     ) -> Result<Vec<Option<f64>>, QueryError> {
-        let known = self.known(pool).await?;
-        let search = self.words(&known, pool);
+        let known = self.known(asker).await?;
+        if known.is_closed() {
+            // The asker finds no row here.
+            return Ok(vec![Some(0.0); words.len()]);
+        }
+        let search = self.words(&known, &asker.pool);
         search.shares(&known.method, words).await
     }
 
     fn words<'a>(&'a self, known: &'a KnownTable, pool: &'a Pool) -> KeywordSearch<'a> {
         KeywordSearch {
-            place: &self.place,
+            place: &known.place,
+            // The title, which may be left out, is the last.
             weights: &self.weights,
             shape: &known.shape,
             statistics: &known.statistics,
@@ -410,18 +447,8 @@ impl TableSearch {
         }
     }
 
-    fn search<'a>(&'a self, known: &'a KnownTable, request: &Request<'a>) -> Search<'a> {
-        Search {
-            place: &self.place,
-            shape: &known.shape,
-            filter: request.filter.map(CheckedFilter::conditions),
-            excluded: request.excluded(),
-            rows: request.rows,
-        }
-    }
-
     fn missed(&self, error: QueryError, request: &Request<'_>) -> SearchFailure {
-        let slot = self.known.of(request.pool);
+        let slot = self.known.of(request.asker);
         let known = slot.table.load_full();
         let is_sound = |known: &Arc<KnownTable>| known.shape.is_sound(&self.place);
         // If the table differs from its configuration, the filter is not the cause of the error.
@@ -437,25 +464,28 @@ impl TableSearch {
 
     /// Returns the description, loaded again if the filter names unknown columns, which may be new.
     async fn known_for(&self, request: &Request<'_>) -> Result<Arc<KnownTable>, QueryError> {
-        let known = self.known(request.pool).await?;
+        let known = self.known(request.asker).await?;
         let is_new = |filter: &CheckedFilter| {
             let mut names = filter.columns();
-            names.any(|name| known.shape.column(name).is_none())
+            names.any(|name| known.lacks(name))
         };
         if known.since.elapsed() > MAX_DOUBTFUL_AGE && request.filter.is_some_and(is_new) {
-            let slot = self.known.of(request.pool);
-            return self.load(&slot, request.pool).await;
+            let slot = self.known.of(request.asker);
+            return self.load(&slot, request.asker).await;
         }
         Ok(known)
     }
 
-    pub(super) async fn known(&self, pool: &Pool) -> Result<Arc<KnownTable>, QueryError> {
+    pub(super) async fn known(&self, asker: &Asker) -> Result<Arc<KnownTable>, QueryError> {
         // The first load is not shared: while the database is down, each waiting task would wait
         // for the failures of the others.
-        let slot = self.known.of(pool);
+        let slot = self.known.of(asker);
         let Some(known) = slot.table.load_full() else {
-            return self.load(&slot, pool).await;
+            return self.load(&slot, asker).await;
         };
+        if !known.has_masks_of(asker).await? {
+            return self.load(&slot, asker).await;
+        }
         if known.since.elapsed() < MAX_AGE {
             return Ok(known);
         }
@@ -463,25 +493,35 @@ impl TableSearch {
         let Ok(_turn) = slot.loading.try_acquire() else {
             return Ok(known);
         };
-        Ok(self.load(&slot, pool).await.unwrap_or(known))
+        Ok(self.load(&slot, asker).await.unwrap_or(known))
     }
 
     async fn load(
         &self,
         slot: &Known<KnownTable>,
-        pool: &Pool,
+        asker: &Asker,
     ) -> Result<Arc<KnownTable>, QueryError> {
         let since = Instant::now();
-        let shape = Shape::load(&self.place, pool).await?;
-        let (method, advice) = KeywordMethod::choose(self.backend, &shape, &self.place);
-        if !pool.database().is_acting() {
+        let mut shape = Shape::load(&self.place, &asker.pool).await?;
+        let mut place = Arc::clone(&self.place);
+        let mut masks = None;
+        if let Some(held) = &asker.masks {
+            let (pool, adapted) = (&asker.pool, Arc::make_mut(&mut place));
+            let found = TableMasks::load(held, pool, &shape, adapted).await?;
+            shape = shape.without_indexes_of(found.hidden());
+            masks = Some(found);
+        }
+        let (method, advice) = KeywordMethod::choose(self.backend, &shape, &place);
+        if !asker.pool.database().is_acting() && masks.is_none() {
             self.log_method(&method, advice);
         }
-        let lexemes = self.known.lexemes(method.configuration(&self.place));
+        let lexemes = self.known.lexemes(method.configuration(&place));
         let known = Arc::new(KnownTable {
+            place,
             shape,
             method,
             statistics: TextStatistics::new(lexemes),
+            masks,
             since,
         });
         slot.table.store(Some(Arc::clone(&known)));

@@ -1,6 +1,7 @@
 //! Definition of a table in PostgreSQL's catalogue.
 
 mod finding;
+mod masked;
 mod query;
 
 use serde::Deserialize;
@@ -27,6 +28,8 @@ pub struct Shape {
 /// Definition of a table, as the query returns it.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Relation {
+    #[serde(default)]
+    oid: u32,
     pub(super) kind: String,
     /// True if the role may not see all rows.
     #[serde(default)]
@@ -41,6 +44,8 @@ pub(super) struct Relation {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Column {
     name: String,
+    #[serde(default)]
+    number: u16,
     /// Its type, or the base type of its domain, without a length.
     pub(super) data_type: String,
     category: String,
@@ -111,8 +116,21 @@ impl Shape {
     /// Returns the column of this name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
-        let columns = &self.relation.as_ref()?.columns;
-        columns.iter().find(|column| column.name == name)
+        self.columns().iter().find(|column| column.name == name)
+    }
+
+    /// Returns all columns.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        self.relation
+            .as_ref()
+            .map_or(&[], |relation| &relation.columns)
+    }
+
+    /// Returns the OID of the table, if there is one.
+    #[must_use]
+    pub fn oid(&self) -> Option<u32> {
+        Some(self.relation.as_ref()?.oid)
     }
 
     /// Returns the estimated number of rows; of the ones that are seen, if others are hidden.
@@ -235,6 +253,18 @@ async fn count(place: &SearchTable, pool: &Pool) -> Result<f64, QueryError> {
 // === impl Column ===
 
 impl Column {
+    /// Returns its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns its number in the table.
+    #[must_use]
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+
     /// Returns the number of dimensions of its vectors, if its type sets one.
     #[must_use]
     pub fn dimensions(&self) -> Option<usize> {

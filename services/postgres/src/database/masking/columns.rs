@@ -199,6 +199,15 @@ impl CallerColumns {
         columns.map(|column| &*column.name).collect()
     }
 
+    /// Returns the mask of a column. One of a relation that was made since is hidden whole.
+    pub(crate) fn mask(&self, table: u32, column: u16) -> Option<Mask> {
+        if !self.coverage.knows(table) {
+            return Some(Mask::whole(HIDDEN));
+        }
+        let held = self.columns.get(&(table, column))?;
+        Some(held.mask.clone())
+    }
+
     fn held(&self, field: &Field) -> Option<&Held> {
         let (table, number) = field.origin;
         self.columns.get(&(table, u16::try_from(number).ok()?))

@@ -14,7 +14,7 @@ const BASE: &str = "WITH RECURSIVE base AS (
 
 /// The columns, in their order.
 const COLUMNS: &str = "SELECT json_agg(json_build_object('name', a.attname,
-        'data_type', pg_catalog.format_type(b.oid, -1), 'category', b.typcategory,
+        'number', a.attnum, 'data_type', pg_catalog.format_type(b.oid, -1), 'category', b.typcategory,
         'dimensions', a.atttypmod,
         'is_readable', pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT'),
         'made', CASE WHEN a.attgenerated <> '' THEN
@@ -68,7 +68,7 @@ pub(super) fn relation(table: &str) -> String {
     let columns = COLUMNS.replace("$base", BASE);
     let indexes = INDEXES.replace("$keys", KEYS).replace("$reads", READS);
     format!(
-        "SELECT json_build_object('kind', c.relkind,
+        "SELECT json_build_object('oid', c.oid::pg_catalog.int8, 'kind', c.relkind,
              'hides_rows', c.relkind NOT IN ('r', 'p', 'm')
                  OR pg_catalog.row_security_active(c.oid),
              'columns', coalesce(({columns}), '[]'),
