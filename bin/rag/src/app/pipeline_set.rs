@@ -159,21 +159,8 @@ impl PipelineBuilder {
         let position = self.position(set, &pipeline.database, &before.databases);
         let pool = set.databases[position].pool.clone();
         let retriever = Retriever::new(pool, name, pipeline.tables.clone(), pipeline.search);
-        let mut retriever = retriever.with_metrics(self.metrics.clone());
-        if let Some(askers) = &pipeline.askers {
-            let askers = Callers {
-                local: local.clone(),
-                ..askers.clone()
-            };
-            let pooled = &set.databases[position];
-            let known = KnownCallers::new(askers).with_known(pooled.roles.clone());
-            let askers = Askers::new(self.pools.clone(), &pooled.askers(), known);
-            retriever = retriever.with_askers(askers);
-        }
-        if let Some(masks) = &pipeline.masks {
-            let base = &set.databases[position].database;
-            retriever = retriever.with_masks(AskerMasks::new(masks.clone(), base));
-        }
+        let retriever = retriever.with_metrics(self.metrics.clone());
+        let retriever = self.for_askers(retriever, pipeline, &set.databases[position], local);
         let first = &mut set.first_connections[position];
         first.retrievers.push((name.clone(), retriever.clone()));
         let clients = &set.clients[name];
@@ -216,6 +203,29 @@ impl PipelineBuilder {
             temperature: pipeline.temperature,
         });
         set.pipelines.push(served.with_synced(synced));
+    }
+
+    /// Gives askers roles and settings of their own, and masks columns for them, as the pipeline says.
+    fn for_askers(
+        &self,
+        mut retriever: Retriever,
+        pipeline: &Pipeline,
+        pooled: &PooledDatabase,
+        local: &LocalCaller,
+    ) -> Retriever {
+        if let Some(askers) = &pipeline.askers {
+            let askers = Callers {
+                local: local.clone(),
+                ..askers.clone()
+            };
+            let known = KnownCallers::new(askers).with_known(pooled.roles.clone());
+            let askers = Askers::new(self.pools.clone(), &pooled.askers(), known);
+            retriever = retriever.with_askers(askers);
+        }
+        match pipeline.masks.clone() {
+            Some(masks) => retriever.with_masks(AskerMasks::new(masks, &pooled.database)),
+            None => retriever,
+        }
     }
 
     /// Makes the workers of a pipeline, if the server keeps its tables in step.

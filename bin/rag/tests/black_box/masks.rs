@@ -112,7 +112,7 @@ impl Asker {
     }
 
     /// Asks for all that an answer may tell.
-    fn ask(&self, more: Value) -> Answer {
+    fn ask(&self, more: &Value) -> Answer {
         let mut body = json!({"query": QUESTION, "include_sources": true, "citations": true,
             "debug": true});
         let members = body.as_object_mut().expect("an object");
@@ -150,7 +150,7 @@ impl Asker {
         });
         let read = json!({"id": "plum-doc-0"});
         vec![
-            ("answer", self.ask(json!({})).body),
+            ("answer", self.ask(&json!({})).body),
             ("stream", self.post(ASK, &stream).body),
             ("chat", chat(false)),
             ("chat stream", chat(true)),

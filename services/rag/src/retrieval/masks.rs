@@ -73,14 +73,14 @@ impl AskerMasks {
 
     fn shared(&self, holds: Vec<bool>) -> Arc<CallerMasks> {
         let mut known = lock(&self.known);
+        if let Some(masks) = known.get(&holds) {
+            return Arc::clone(masks);
+        }
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
-        let made = || CallerMasks::new(&self.masks.masking, &self.base, holds.clone());
-        let masks = known
-            .entry(holds.clone())
-            .or_insert_with(|| Arc::new(made()));
-        Arc::clone(masks)
+        let made = CallerMasks::new(&self.masks.masking, &self.base, holds.clone());
+        Arc::clone(known.entry(holds).or_insert(Arc::new(made)))
     }
 }
 

@@ -17,7 +17,7 @@ use tracing::{error, info, warn};
 use ziggurat_postgres::{error::QueryError, pool::Pool};
 use ziggurat_runtime::lock;
 use ziggurat_vector_search::retrieval_queries::{
-    Adjacent, Column, Finding, Hit, Restriction, Search, SearchTable, Shape, TextConfiguration,
+    Adjacent, Column, Finding, Hit, Restriction, SearchTable, Shape, TextConfiguration,
 };
 
 pub(super) use self::known_table::KnownTable;

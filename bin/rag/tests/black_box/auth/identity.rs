@@ -365,6 +365,31 @@ fn an_asker_without_a_good_role_is_told_nothing_but_that() {
 }
 
 #[test]
+fn masks_hold_for_an_asker_beside_its_role() {
+    let tenants = Tenants::set_role("");
+    let masks = "  allow_debug: true\n  masks: [{column: public.documents.id, mask: fixed, for: \
+                 {tokens: [token-1]}}, {column: public.documents.content, mask: fixed, for: \
+                 {tokens: [token-2]}}]\n";
+    let text = tenants.configuration();
+    tenants
+        .home
+        .configure(&text.replace("  allow_debug: true\n", masks));
+    let (_program, client) = tenants.serve();
+    // The last one has the role of the first.
+    for (number, id) in [(1, "***"), (5, "one-doc-0"), (1, "***"), (2, "")] {
+        let answer = client.bearing(number).ask();
+        let told = answer.json()["sources"][0]["id"].clone();
+        assert_eq!(told.as_str().unwrap_or_default(), id, "{answer:?}");
+        assert_eq!(answer.body.contains("one-doc"), number == 5, "{answer:?}");
+        assert_eq!(answer.body.contains("Ferns"), number != 2, "{answer:?}");
+        assert_eq!(
+            (answer.status, answer.body.contains("Second")),
+            (200, false)
+        );
+    }
+}
+
+#[test]
 fn records_have_the_role_and_one_mark_for_each_role_and_its_settings() {
     let tenants = Tenants::set_role("");
     let text = tenants.configuration();

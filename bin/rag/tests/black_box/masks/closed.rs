@@ -30,11 +30,11 @@ fn nothing() -> Value {
         .postgres
         .run("CREATE TABLE none (id text, content text, embedding vector(256))");
     let (_program, masked, _) = server.serve();
-    told(&masked.ask(json!({})).json())
+    told(&masked.ask(&json!({})).json())
 }
 
 fn is_answered(asker: &Asker) -> bool {
-    let answer = asker.ask(json!({})).json();
+    let answer = asker.ask(&json!({})).json();
     answer["sources"]
         .as_array()
         .is_some_and(|it| !it.is_empty())
@@ -69,7 +69,7 @@ fn a_pipeline_without_an_open_table_finds_nothing() {
         let (program, masked, open) = server.serve();
         assert!(is_answered(&open), "{column}");
         let sent = server.fake.requests().len();
-        let answer = masked.ask(json!({}));
+        let answer = masked.ask(&json!({}));
         assert_eq!(
             (answer.status, told(&answer.json())),
             (200, expected.clone()),
@@ -108,7 +108,7 @@ fn the_other_tables_are_searched() {
          embedding FROM documents",
     );
     let (_program, masked, _) = server.serve();
-    let answer = masked.ask(json!({})).json();
+    let answer = masked.ask(&json!({})).json();
     let sources = answer["sources"].as_array().expect("sources");
     assert!(!sources.is_empty(), "{answer}");
     for source in sources {
@@ -139,7 +139,7 @@ fn a_table_that_takes_the_name_of_another_is_not_read_with_its_masks() {
     server
         .postgres
         .run("ALTER TABLE documents RENAME TO earlier; ALTER TABLE later RENAME TO documents");
-    let answer = masked.ask(json!({})).body;
+    let answer = masked.ask(&json!({})).body;
     assert!(!answer.contains("Medlar"), "{answer}");
-    assert!(open.ask(json!({})).body.contains("Medlar"));
+    assert!(open.ask(&json!({})).body.contains("Medlar"));
 }

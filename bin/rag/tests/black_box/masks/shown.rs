@@ -48,7 +48,7 @@ fn no_entrance_and_no_model_has_a_masked_value() {
 fn masks_leave_the_answer_as_it_is_but_for_the_values() {
     let server = Masked::new(&entry(""), MASKS);
     let (_program, masked, open) = server.serve();
-    let answer = masked.ask(json!({"top_n": 1})).json();
+    let answer = masked.ask(&json!({"top_n": 1})).json();
     let source = &answer["sources"][0];
     assert_eq!(source["title"], "(hidden)", "{answer}");
     assert_eq!(source.get("url"), None, "{answer}");
@@ -62,7 +62,7 @@ fn masks_leave_the_answer_as_it_is_but_for_the_values() {
         "{id}"
     );
     // The order of the rows is that of the plain ones, and each list has the same id for a row.
-    let plain = open.ask(json!({"top_n": 1})).json();
+    let plain = open.ask(&json!({"top_n": 1})).json();
     assert_eq!(plain["sources"][0]["id"], "plum-doc-0");
     for list in ["vector", "fused"] {
         let [hidden, shown] =
@@ -104,7 +104,7 @@ fn a_part_of_a_document_tells_no_part_of_a_value() {
     assert!(letters.starts_with(text), "{letters}");
     assert!(read(&open, 0, 8000)["total"].as_u64() > Some(total));
     // Passages are joined with their neighbours, which are masked as well.
-    let joined = masked.ask(json!({"top_n": 1})).json()["sources"][0]["content"].to_string();
+    let joined = masked.ask(&json!({"top_n": 1})).json()["sources"][0]["content"].to_string();
     assert!(
         joined.contains("Wool") && secrets(&joined).is_empty(),
         "{joined}"
@@ -117,7 +117,7 @@ fn a_masked_title_is_not_searched_by_words() {
     let server = Masked::new(&entry(""), masks);
     let (program, masked, open) = server.serve();
     let found = |asker: &Asker| {
-        let answer = asker.ask(json!({"query": "quince"})).json();
+        let answer = asker.ask(&json!({"query": "quince"})).json();
         answer["debug"]["candidates"]["keyword"]
             .as_array()
             .map(Vec::len)
@@ -137,4 +137,22 @@ fn a_masked_title_is_not_searched_by_words() {
     let (_program, masked, open) = server.serve();
     assert!(found(&open) > Some(50));
     assert_eq!(found(&masked), Some(0));
+}
+
+#[test]
+fn commands_that_ask_a_model_send_it_no_masked_value() {
+    let masks = "{column: public.documents.content, patterns: [card, email], text: '#', for: \
+                 {local: true}}, {column: public.documents.title, mask: fixed}";
+    let server = Masked::new(&entry(""), masks);
+    server
+        .postgres
+        .run("UPDATE documents SET content = content || repeat(' Nothing else is known.', 5)");
+    let drafts = server.home.file("drafts.jsonl").display().to_string();
+    let ran = server
+        .home
+        .ran(&["eval", "generate", "-n", "3", "-o", &drafts]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let sent = server.sent();
+    assert!(sent.contains("who pays with #"), "{sent}");
+    assert_eq!(secrets(&sent), [""; 0], "{sent}");
 }
