@@ -52,7 +52,10 @@ MASKS = [
     {"column": "public.person.gone", "mask": "drop"},
     {"column": "public.note.body", "patterns": ["card"]},
 ]
-PAGES = [{"column": f"public.{name}", "mask": "fixed"} for name in ["page.body", "leaf.body_embedding", "moss.note"]]
+PAGES = [
+    {"column": f"public.{name}", "mask": "fixed"}
+    for name in ["page.body", "leaf.body_embedding", "moss.note"]
+]
 # A vector has as many numbers as the built-in model gives.
 VECTORS = """
 CREATE EXTENSION IF NOT EXISTS vector;

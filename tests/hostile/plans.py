@@ -26,7 +26,8 @@ CREATE TABLE part_x PARTITION OF part FOR VALUES FROM (0) TO (50);
 CREATE TABLE part_y PARTITION OF part FOR VALUES FROM (50) TO (100);
 CREATE INDEX part_id ON part (id);
 INSERT INTO part SELECT n, n FROM generate_series(1, 99) AS n;
-CREATE FUNCTION leak(n int) RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT secret_a FROM person WHERE id = n); END';
+CREATE FUNCTION leak(n int) RETURNS text LANGUAGE plpgsql AS
+    'BEGIN RETURN (SELECT secret_a FROM person WHERE id = n); END';
 SET jit = off;
 """
 ANALYZE = "VACUUM ANALYZE"
@@ -52,7 +53,12 @@ CASES = [
     (SEQ, "SELECT id FROM person WHERE secret_a = '3'", [], False),
     (f"{SEQ} {BITMAP}", "SELECT id FROM person WHERE secret_a = '3'", [], False),
     (SEQ, "SELECT id FROM person WHERE id < 9", [], True),
-    (f"{SEQ} {INDEX} enable_indexonlyscan", "SELECT name, secret_a FROM person WHERE id < 9", [0], True),
+    (
+        f"{SEQ} {INDEX} enable_indexonlyscan",
+        "SELECT name, secret_a FROM person WHERE id < 9",
+        [0],
+        True,
+    ),
     (f"{SEQ} {INDEX}", "SELECT id FROM person WHERE id < 9 OR name = 'name77'", [], True),
     (f"{SEQ} {INDEX}", "SELECT body FROM note WHERE id < 90 AND person = 7", [], True),
     (f"{SEQ} {INDEX}", "SELECT id FROM person WHERE id < 9 OR secret_a = 'x'", [], False),
@@ -60,25 +66,91 @@ CASES = [
     ("", "SELECT secret_a FROM person WHERE ctid > '(9,1)' AND ctid < '(12,1)'", [0], True),
     (SEQ, "SELECT count(*) FROM person", [], True),
     (f"{SEQ} {BITMAP} {SORT}", "SELECT id FROM person ORDER BY secret_a LIMIT 3", [], False),
-    (f"{SEQ} {BITMAP} {SORT}", "SELECT id, secret_a FROM person ORDER BY secret_a LIMIT 3", [0], False),
-    (f"{SEQ} {BITMAP} {SORT}", "SELECT array_agg(id) FROM (SELECT id FROM person ORDER BY secret_a LIMIT 3) AS s", [], False),
-    (f"{SEQ} {BITMAP} {SORT}", "SELECT id, row_number() OVER (ORDER BY secret_a) FROM person", [], False),
+    (
+        f"{SEQ} {BITMAP} {SORT}",
+        "SELECT id, secret_a FROM person ORDER BY secret_a LIMIT 3",
+        [0],
+        False,
+    ),
+    (
+        f"{SEQ} {BITMAP} {SORT}",
+        "SELECT array_agg(id) FROM (SELECT id FROM person ORDER BY secret_a LIMIT 3) AS s",
+        [],
+        False,
+    ),
+    (
+        f"{SEQ} {BITMAP} {SORT}",
+        "SELECT id, row_number() OVER (ORDER BY secret_a) FROM person",
+        [],
+        False,
+    ),
     ("", "SELECT id, secret_a FROM person ORDER BY name LIMIT 3", [0], True),
     ("", "SELECT id FROM person ORDER BY secret_a", [], False),
-    (SEQ, "SELECT name, body FROM person JOIN note USING (id) ORDER BY person.id, body LIMIT 5", [], True),
-    ("", "SELECT s.name FROM (SELECT name, secret_a FROM person OFFSET 2) AS s WHERE s.name > 'n'", [], True),
+    (
+        SEQ,
+        "SELECT name, body FROM person JOIN note USING (id) ORDER BY person.id, body "
+        "LIMIT 5",
+        [],
+        True,
+    ),
+    (
+        "",
+        "SELECT s.name FROM (SELECT name, secret_a FROM person OFFSET 2) AS s WHERE "
+        "s.name > 'n'",
+        [],
+        True,
+    ),
     ("", "SELECT s.name FROM (SELECT name FROM person OFFSET 2) AS s WHERE s.name > 'n'", [], True),
     ("", "SELECT x || '' FROM (SELECT secret_a AS x FROM person OFFSET 2) AS s", [], False),
-    ("", "WITH c AS MATERIALIZED (SELECT id, name FROM person) SELECT name FROM c WHERE id < 4", [], True),
-    ("", "WITH c AS MATERIALIZED (SELECT id, secret_a AS name FROM person) SELECT name FROM c", [], False),
-    ("", "SELECT p.secret_a, g FROM person p, generate_series(1, p.id) AS g WHERE p.id < 3", [0], True),
+    (
+        "",
+        "WITH c AS MATERIALIZED (SELECT id, name FROM person) SELECT name FROM c WHERE id "
+        "< 4",
+        [],
+        True,
+    ),
+    (
+        "",
+        "WITH c AS MATERIALIZED (SELECT id, secret_a AS name FROM person) SELECT name "
+        "FROM c",
+        [],
+        False,
+    ),
+    (
+        "",
+        "SELECT p.secret_a, g FROM person p, generate_series(1, p.id) AS g WHERE p.id < 3",
+        [0],
+        True,
+    ),
     ("", "SELECT g FROM person p, generate_series(1, length(p.secret_a)) AS g", [], False),
     ("", "SELECT x FROM leak(3) AS x", [], False),
     ("", "SELECT p.id, p.secret_b, n.body FROM person p JOIN note n ON n.person = p.id", [1], True),
-    (HASH, "SELECT p.id, p.secret_b, n.body FROM person p LEFT JOIN note n ON n.person = p.id", [1], True),
-    (f"{HASH} {NEST}", "SELECT p.id, p.secret_b, n.body FROM person p FULL JOIN note n ON n.person = p.id", [1], True),
-    (f"{HASH} enable_mergejoin", "SELECT p.secret_a, n.body FROM note n JOIN person p ON n.person = p.id", [0], True),
-    (f"{HASH} enable_mergejoin {INDEX} {BITMAP} enable_indexonlyscan enable_memoize", "SELECT p.name, n.body FROM note n JOIN person p ON n.person <> p.id AND p.id < 5", [], True),
+    (
+        HASH,
+        "SELECT p.id, p.secret_b, n.body FROM person p LEFT JOIN note n ON n.person = "
+        "p.id",
+        [1],
+        True,
+    ),
+    (
+        f"{HASH} {NEST}",
+        "SELECT p.id, p.secret_b, n.body FROM person p FULL JOIN note n ON n.person = "
+        "p.id",
+        [1],
+        True,
+    ),
+    (
+        f"{HASH} enable_mergejoin",
+        "SELECT p.secret_a, n.body FROM note n JOIN person p ON n.person = p.id",
+        [0],
+        True,
+    ),
+    (
+        f"{HASH} enable_mergejoin {INDEX} {BITMAP} enable_indexonlyscan enable_memoize",
+        "SELECT p.name, n.body FROM note n JOIN person p ON n.person <> p.id AND p.id < 5",
+        [],
+        True,
+    ),
     ("", "SELECT n.body FROM note n JOIN person p ON n.body = p.secret_a", [], False),
     (HASH, "SELECT n.body FROM note n JOIN person p ON n.body < p.secret_b", [], False),
     (f"{HASH} {NEST}", "SELECT n.body FROM note n JOIN person p ON n.body = p.secret_b", [], False),
@@ -89,7 +161,12 @@ CASES = [
     (HASHED, "SELECT name FROM person GROUP BY name", [], True),
     (HASHED, "SELECT secret_a FROM person GROUP BY secret_a", [0], False),
     ("", "SELECT count(*) FROM person GROUP BY secret_a", [], False),
-    ("", "SELECT id, name, count(*) FROM person GROUP BY GROUPING SETS ((id), (name), ())", [], True),
+    (
+        "",
+        "SELECT id, name, count(*) FROM person GROUP BY GROUPING SETS ((id), (name), ())",
+        [],
+        True,
+    ),
     ("", "SELECT count(*) FROM person GROUP BY CUBE (name, secret_a)", [], False),
     (HASHED, "SELECT DISTINCT name FROM person", [], True),
     (HASHED, "SELECT DISTINCT secret_a FROM person", [0], False),
@@ -99,7 +176,13 @@ CASES = [
     ("", "SELECT id, secret_a FROM person EXCEPT SELECT id, body FROM note", [], False),
     ("", "SELECT id, sum(id) OVER (ORDER BY name) FROM person", [], True),
     ("", "SELECT id, rank() OVER (PARTITION BY secret_a ORDER BY id) FROM person", [], False),
-    ("", "SELECT * FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM person) AS s WHERE n < 4", [], True),
+    (
+        "",
+        "SELECT * FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM person) AS s "
+        "WHERE n < 4",
+        [],
+        True,
+    ),
     ("", "SELECT generate_series(1, id) FROM person", [], True),
     ("", "SELECT regexp_split_to_table(secret_a, '') FROM person", [], False),
     ("", "SELECT 1", [], True),
@@ -115,23 +198,56 @@ CASES = [
     ("", "SELECT name FROM person UNION SELECT body FROM note", [], True),
     ("", "SELECT body FROM note UNION ALL SELECT secret_a FROM person", [], False),
     ("", "SELECT secret_a FROM person UNION ALL SELECT secret_a FROM person", [], False),
-    ("", "SELECT x FROM (SELECT secret_a AS x FROM person UNION ALL SELECT secret_b FROM person) AS s ORDER BY x", [], False),
+    (
+        "",
+        "SELECT x FROM (SELECT secret_a AS x FROM person UNION ALL SELECT secret_b FROM "
+        "person) AS s ORDER BY x",
+        [],
+        False,
+    ),
     ("", "SELECT secret_a FROM person UNION SELECT body FROM note", [], False),
-    (f"{SORT} {SEQ} {BITMAP}", "SELECT id FROM person UNION ALL SELECT id FROM note ORDER BY id LIMIT 4", [], True),
+    (
+        f"{SORT} {SEQ} {BITMAP}",
+        "SELECT id FROM person UNION ALL SELECT id FROM note ORDER BY id LIMIT 4",
+        [],
+        True,
+    ),
     (PARALLEL, "SELECT id, secret_a FROM person WHERE name > 'n'", [0], True),
     (PARALLEL, "SELECT id, secret_a FROM person ORDER BY name", [0], True),
     (PARALLEL, "SELECT name, count(*) FROM person GROUP BY name", [], True),
     (PARALLEL, "SELECT count(*) FROM person WHERE secret_b < 'x'", [], False),
     ("", "SELECT name, (SELECT max(id) FROM note) FROM person", [], True),
     ("", "SELECT (SELECT secret_a FROM person WHERE id = 3)", [], False),
-    ("", "SELECT body, (SELECT p.secret_a FROM person p WHERE p.id = n.person) FROM note n", [], False),
-    ("", "SELECT id FROM note n WHERE EXISTS (SELECT FROM person p WHERE p.id = n.person)", [], True),
+    (
+        "",
+        "SELECT body, (SELECT p.secret_a FROM person p WHERE p.id = n.person) FROM note n",
+        [],
+        False,
+    ),
+    (
+        "",
+        "SELECT id FROM note n WHERE EXISTS (SELECT FROM person p WHERE p.id = n.person)",
+        [],
+        True,
+    ),
     ("", "SELECT id FROM note WHERE body NOT IN (SELECT secret_a FROM person)", [], False),
     ("", "SELECT id FROM note WHERE id = ANY (ARRAY(SELECT id FROM person))", [], True),
     ("", "SELECT array(SELECT secret_a FROM person)", [], False),
     ("", "VALUES (1, 'a'), (2, (SELECT max(name) FROM person))", [], False),
-    ("", "WITH RECURSIVE r AS (SELECT 1 AS id UNION ALL SELECT p.id FROM r JOIN person p ON p.id = r.id + 1) SELECT id FROM r", [], False),
-    ("", "SELECT x.a FROM person, XMLTABLE('/a' PASSING xmlelement(name a, secret_a) COLUMNS a text PATH '.') AS x", [], False),
+    (
+        "",
+        "WITH RECURSIVE r AS (SELECT 1 AS id UNION ALL SELECT p.id FROM r JOIN person p "
+        "ON p.id = r.id + 1) SELECT id FROM r",
+        [],
+        False,
+    ),
+    (
+        "",
+        "SELECT x.a FROM person, XMLTABLE('/a' PASSING xmlelement(name a, secret_a) "
+        "COLUMNS a text PATH '.') AS x",
+        [],
+        False,
+    ),
     ("", "SELECT id, secret_a FROM person FOR UPDATE", [0], False),
     ("", "UPDATE person SET name = secret_a RETURNING name", [], False),
     ("", "INSERT INTO note (id, body) SELECT id, secret_a FROM person", [], False),

@@ -179,7 +179,9 @@ impl Check<'_> {
         let mut children = Vec::new();
         for (key, value) in node {
             match (&**key, value) {
-                ("Output", Value::Array(entries)) => list = Some(self.output(entries)?),
+                ("Output", Value::Array(entries)) if !kind.appends() => {
+                    list = Some(self.output(entries)?);
+                }
                 ("Plans", Value::Array(plans)) => {
                     for plan in plans {
                         let Value::Object(plan) = plan else {

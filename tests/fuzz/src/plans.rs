@@ -6,9 +6,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use ziggurat_masking::plan::{self, Guard, MaskedColumn, Source};
 
-/// Names of all masked columns begin so, and no other name does.
-const SECRET: &str = "secret_";
-
 /// Tables with masked columns, their columns, and the places of their sources.
 const MASKED: [(&str, &str, usize); 5] = [
     ("person", "secret_a", 0),
@@ -82,6 +79,9 @@ const NAMES: [&str; 19] = [
     "Planned Partitions",
 ];
 
+/// Masked columns by alias.
+type Secrets<'a> = HashMap<&'a str, Vec<&'static str>>;
+
 /// A line of a file of plans.
 #[derive(Clone, Debug, Deserialize)]
 pub struct StoredPlan {
@@ -143,24 +143,27 @@ pub fn passes(plan: &str, results: &[usize], version: u32) -> bool {
     if is_passed {
         let read: Value = serde_json::from_str(plan).expect("a plan that passes is JSON");
         let top = read[0]["Plan"].as_object().expect("a node");
-        let mut safe = HashMap::new();
-        find_aliases(top, &mut safe);
-        assert_safe(top, &safe, plan);
+        let mut secrets = Secrets::new();
+        find_aliases(top, &mut secrets);
+        assert_safe(top, &secrets, plan);
         if let Some(Value::Array(entries)) = top.get("Output") {
-            let shown = entries.iter().filter(|it| is_column(it, &safe)).count();
+            let shown = entries.iter().filter(|it| is_column(it, &secrets)).count();
             assert_eq!(shown, results.len(), "{plan}");
         }
     }
     is_passed
 }
 
-/// Finds the aliases, and whether each stands for tables without masked columns only.
-fn find_aliases<'a>(node: &'a Map<String, Value>, safe: &mut HashMap<&'a str, bool>) {
+/// Finds the aliases, and the masked columns of the tables that each stands for.
+fn find_aliases<'a>(node: &'a Map<String, Value>, secrets: &mut Secrets<'a>) {
     if let Some(Value::String(alias)) = node.get("Alias") {
         let is = |key: &str, name: &str| node.get(key).is_some_and(|it| it == name);
-        let mut tables = MASKED.iter().map(|(table, ..)| table);
-        let is_masked = is("Schema", "public") && tables.any(|table| is("Relation Name", table));
-        *safe.entry(alias).or_insert(true) &= !is_masked;
+        let found = secrets.entry(alias).or_default();
+        for (table, column, _) in MASKED {
+            if is("Schema", "public") && is("Relation Name", table) {
+                found.push(column);
+            }
+        }
     }
     for plan in node
         .get("Plans")
@@ -169,12 +172,12 @@ fn find_aliases<'a>(node: &'a Map<String, Value>, safe: &mut HashMap<&'a str, bo
         .flatten()
     {
         if let Value::Object(plan) = plan {
-            find_aliases(plan, safe);
+            find_aliases(plan, secrets);
         }
     }
 }
 
-fn assert_safe(node: &Map<String, Value>, safe: &HashMap<&str, bool>, plan: &str) {
+fn assert_safe(node: &Map<String, Value>, secrets: &Secrets<'_>, plan: &str) {
     let kind = node["Node Type"].as_str().expect("a text");
     let is_passing = PASSING.contains(&kind);
     assert!(is_passing || OTHERS.contains(&kind), "{kind}: {plan}");
@@ -182,50 +185,67 @@ fn assert_safe(node: &Map<String, Value>, safe: &HashMap<&str, bool>, plan: &str
         match (&**key, value) {
             ("Plans", Value::Array(plans)) => {
                 for node in plans {
-                    assert_safe(node.as_object().expect("a node"), safe, plan);
+                    assert_safe(node.as_object().expect("a node"), secrets, plan);
                 }
             }
             ("Output", Value::Array(entries)) => {
                 for entry in entries {
-                    let is_column = is_column(entry, safe);
+                    let is_column = is_column(entry, secrets);
                     let may_be = is_passing || kind == "Subquery Scan";
                     assert!(!is_column || may_be, "{kind} {entry}: {plan}");
-                    assert!(is_column || !names_secret(entry, safe), "{entry}: {plan}");
+                    assert!(
+                        is_column || !names_secret(entry, secrets),
+                        "{entry}: {plan}"
+                    );
                 }
             }
             (key, _) if NAMES.contains(&key) => {}
-            (key, value) => assert!(!names_secret(value, safe), "{key}: {plan}"),
+            (key, value) => assert!(!names_secret(value, secrets), "{key}: {plan}"),
         }
     }
 }
 
 /// Returns whether an entry of a list is a masked column and nothing else.
-fn is_column(entry: &Value, safe: &HashMap<&str, bool>) -> bool {
+fn is_column(entry: &Value, secrets: &Secrets<'_>) -> bool {
     let text = entry.as_str().unwrap_or_default().replace('"', "");
     let (alias, name) = text.split_once('.').unwrap_or(("", &text));
-    MASKED.iter().any(|(_, column, _)| *column == name) && !is_safe(alias, safe)
+    is_secret(alias, name, secrets)
 }
 
-/// Returns whether an alias stands for tables without masked columns. Of a single table, PostgreSQL
-/// leaves the alias out.
-fn is_safe(alias: &str, safe: &HashMap<&str, bool>) -> bool {
-    if alias.is_empty() {
-        return !safe.is_empty() && safe.values().all(|is_safe| *is_safe);
+/// Returns whether a name is a masked column. Of a single table, PostgreSQL leaves the alias out.
+fn is_secret(alias: &str, name: &str, secrets: &Secrets<'_>) -> bool {
+    if !MASKED.iter().any(|(_, column, _)| *column == name) {
+        return false;
     }
-    safe.get(alias).copied().unwrap_or_default()
+    if let Some(columns) = secrets.get(alias) {
+        return columns.contains(&name);
+    }
+    // The scans of partitions have the alias of their parent and a number.
+    let is_child = |child: &str| {
+        let number = child
+            .strip_prefix(alias)
+            .and_then(|it| it.strip_prefix('_'));
+        number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let is_meant = |child: &str| alias.is_empty() || is_child(child);
+    let mut meant = secrets
+        .iter()
+        .filter(|(child, _)| is_meant(child))
+        .peekable();
+    meant.peek().is_none() || meant.any(|(_, columns)| columns.contains(&name))
 }
 
 /// Returns whether a value names a masked column outside of the literals in it.
-fn names_secret(value: &Value, safe: &HashMap<&str, bool>) -> bool {
+fn names_secret(value: &Value, secrets: &Secrets<'_>) -> bool {
     match value {
-        Value::String(text) => text_names_secret(text, safe),
-        Value::Array(values) => values.iter().any(|it| names_secret(it, safe)),
-        Value::Object(members) => members.values().any(|it| names_secret(it, safe)),
+        Value::String(text) => text_names_secret(text, secrets),
+        Value::Array(values) => values.iter().any(|it| names_secret(it, secrets)),
+        Value::Object(members) => members.values().any(|it| names_secret(it, secrets)),
         _ => false,
     }
 }
 
-fn text_names_secret(text: &str, safe: &HashMap<&str, bool>) -> bool {
+fn text_names_secret(text: &str, secrets: &Secrets<'_>) -> bool {
     // PostgreSQL prints no comments and none of these quotes.
     let is_odd = ["--", "/*", "$", "\\", "\""]
         .iter()
@@ -240,8 +260,7 @@ fn text_names_secret(text: &str, safe: &HashMap<&str, bool>) -> bool {
         let mut words = part.split(|c: char| !is_part(c));
         words.any(|word| {
             let (alias, name) = word.rsplit_once('.').unwrap_or(("", word));
-            let is_secret = MASKED.iter().any(|(_, column, _)| *column == name);
-            is_secret && name.starts_with(SECRET) && !is_safe(alias, safe)
+            is_secret(alias, name, secrets)
         })
     })
 }

@@ -246,6 +246,11 @@ fn other_refusals_name_what_is_refused() {
         ),
         (above("Values Scan", &[], &json!([])), 18, form),
         (
+            above("Append", &["p.id"], &json!([scan(&["p.id"])])),
+            18,
+            form,
+        ),
+        (
             above("Recursive Union", &[], &json!([scan(&["p.id"])])),
             18,
             form,
