@@ -294,7 +294,7 @@ def kinds(value):
 
 
 if __name__ == "__main__":
-    from sick import server
+    from servers import server
 
     for folder in sys.argv[1:]:
         with server(folder) as place, place.connect(database="postgres") as connection:

@@ -42,6 +42,7 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::list::Reader;
 pub use self::{
     endpoints::{ActivityApi, Connections, Description, is_for_all, routes},
     list::{Activity, Begin, End, FollowedCall},

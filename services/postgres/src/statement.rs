@@ -381,7 +381,6 @@ impl Statement {
     }
 
     /// Shows the statements in a column of its result with `?` for literals.
-    #[must_use]
     pub fn normalizing(mut self, column: &'static str) -> Self {
         self.statements = Some(column);
         self

@@ -60,7 +60,10 @@ pub struct Description;
 /// The latest catalogue of each database, by its name and the masks that hold for its callers. Clones
 /// share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Catalogues(Arc<Mutex<HashMap<(String, Vec<bool>), Latest>>>);
+pub(crate) struct Catalogues(Arc<Mutex<HashMap<CatalogueKey, Latest>>>);
+
+/// The name of a database, and for each rule of its masks if it holds.
+type CatalogueKey = (String, Vec<bool>);
 
 /// The latest catalogue of a database. Locked while it is made, so that callers who ask for it at the
 /// same time wait for one load.

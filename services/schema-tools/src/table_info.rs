@@ -4,7 +4,7 @@ mod details;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeSet, ops::Not, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Serialize;
 use ziggurat_calls::Call;
@@ -61,8 +61,9 @@ struct DescribedColumn<'a> {
     is_nullable: bool,
     is_primary_key: bool,
     is_indexed: bool,
-    #[serde(skip_serializing_if = "Not::not")]
-    is_masked: bool,
+    /// True if its values are masked; else left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_masked: Option<bool>,
     #[serde(skip_serializing_if = "str::is_empty")]
     references: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -244,7 +245,7 @@ impl<'a> DescribedColumn<'a> {
             is_nullable: column.is_nullable(),
             is_primary_key: column.is_primary_key(),
             is_indexed: column.is_indexed(),
-            is_masked: masked.mark(table.oid(), column.number()),
+            is_masked: masked.mark(table.oid(), column.number()).then_some(true),
             references: column.references(),
             default: column.default(),
             comment: column.comment(),

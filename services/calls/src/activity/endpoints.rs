@@ -17,9 +17,8 @@ use ziggurat_tokens::Identity;
 use crate::{
     Caller,
     activity::{
-        Activity,
+        Activity, Reader,
         latency::ToolLatency,
-        list::Reader,
         shown::{Finished, RunningStatement},
     },
 };

@@ -10,7 +10,7 @@ use ziggurat_layers::bearer::TokenHash;
 use ziggurat_tokens::{Holder, Identity};
 
 use super::*;
-use crate::Caller;
+use crate::{Caller, activity::Reader};
 
 const ALICE: Caller<'_> = Caller {
     identity: None,
@@ -326,4 +326,21 @@ fn the_text_of_the_operator_is_for_administrators_and_others_get_the_name_of_the
     // The next call in the same place has a statement of its own.
     run(&activity, ALICE, "SELECT 1").end(&OK);
     assert_eq!(finished(&activity, Some(ALICE))[0]["statement"], "SELECT 1");
+}
+
+#[test]
+fn literals_of_others_are_hidden_from_the_moment_that_it_is_set() {
+    let activity = Activity::new(true);
+    let call = run(&activity, ALICE, "SELECT 'sec' FROM t WHERE id = 7");
+    run(&activity, ALICE, "SELECT $$sec").end(&OK);
+    activity.hide_literals(true);
+    let text = |list: Value| list[0]["statement"].as_str().map(str::to_owned);
+    let hidden = "SELECT ? FROM t WHERE id = ?";
+    assert_eq!(text(running(&activity, None)).as_deref(), Some(hidden));
+    assert_eq!(text(finished(&activity, None)).as_deref(), Some("SELECT ?"));
+    let own = text(running(&activity, Some(ALICE)));
+    assert!(own.is_some_and(|own| own.contains("'sec'")));
+    activity.hide_literals(false);
+    assert!(text(running(&activity, None)).is_some_and(|it| it.contains("'sec'")));
+    call.end(&OK);
 }

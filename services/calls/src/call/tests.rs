@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    activity::Begin,
+    activity::{Begin, Reader},
     limits::{Limits, tests::for_all},
 };
 
@@ -38,7 +38,11 @@ fn begin(calls: &Calls, allowance: Option<Arc<Allowance>>) -> Call {
 
 /// Returns the outcomes of the statements that have ended, the latest first.
 fn outcomes(activity: &Activity) -> Vec<Value> {
-    let finished = json!(activity.finished(None, true));
+    let finished = json!(activity.finished(Reader {
+        caller: Caller::new(None),
+        reads_all: true,
+        has_texts: true,
+    }));
     let finished = finished.as_array().into_iter().flatten();
     finished.map(|ended| ended["outcome"].clone()).collect()
 }

@@ -259,17 +259,17 @@ impl Held {
 impl ResultMasks {
     /// Adds masks of the columns of a name, which have statements.
     pub(crate) fn with_statements(
-        masks: Option<Arc<Self>>,
+        masks: Option<&Arc<Self>>,
         fields: &[Field],
         column: &str,
-    ) -> Option<Arc<Self>> {
-        let known = |place| masks.as_ref().and_then(|masks| masks.mask(place)).cloned();
+    ) -> Arc<Self> {
+        let known = |place| masks.and_then(|masks| masks.mask(place)).cloned();
         let mask = |(place, field): (usize, &Field)| {
             let is_named = field.name == column;
             known(place).or_else(|| is_named.then(Mask::statement))
         };
         let masks = fields.iter().enumerate().map(mask).collect();
-        Some(Arc::new(Self { masks }))
+        Arc::new(Self { masks })
     }
 
     /// Returns the mask of a column.

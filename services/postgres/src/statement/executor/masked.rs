@@ -109,7 +109,7 @@ pub(super) async fn header(
     };
     let masks = match statements {
         None => masks,
-        Some(column) => ResultMasks::with_statements(masks, fields, column),
+        Some(column) => Some(ResultMasks::with_statements(masks.as_ref(), fields, column)),
     };
     Header::new(fields, |oid| pool.catalogue().kind(oid), masks)
 }
