@@ -1,4 +1,4 @@
-"""Sends the statements of impostors to servers, and looks whose rows the answers tell of."""
+"""Sends the statements of impostors to servers, and looks for rows of others in the answers."""
 
 import json
 import os

@@ -32,7 +32,7 @@ MODES = {
 }
 # Modes that nothing in the database can break. The others need guards, and no function that runs texts.
 FIRM = {"connect_as", "sealed"}
-# The tables of each mode: one that callers may write to, and one that tells whose rows they see.
+# The tables of each mode: one that callers may write to, and one with a row for each tenant.
 MARKED = """
 CREATE TABLE {table} (id int, owner name, tenant text, secret text);
 ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;

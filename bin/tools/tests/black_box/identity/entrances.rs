@@ -1,5 +1,4 @@
-//! Searches, resources, exports, completions and schema answers, each of which gives a caller what is
-//! its own.
+//! Searches, resources, exports, completions and schema answers, which give each caller its own rows.
 
 use serde_json::{Value, json};
 
@@ -156,7 +155,7 @@ fn schema_answers_and_completions_tell_no_values_and_no_names_of_others() {
             result(&caller, "completion/complete", &params)["completion"]["values"].clone()
         };
         assert_eq!(complete("vi"), json!(["visit"]));
-        // With settings the role is the database's own user, whose tables are those of the schema.
+        // With settings the role is the database's own user, and all tables are named.
         let expected = if at == 2 { json!(["vault"]) } else { json!([]) };
         assert_eq!(complete("va"), expected, "{at}");
         let (text, is_error) = query(&caller, "SELECT count(*) FROM visit");
