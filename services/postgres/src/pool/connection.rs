@@ -389,12 +389,15 @@ async fn keeps_identity(
         DriverError::Role(format!("{NOT_KEPT}: {error}").into())
     })?;
     let answers: Vec<_> = rows.iter().map(|row| probe.is_answered(row)).collect();
-    let is_kept = answers.len() == PROBED + 1
-        && answers.iter().take(PROBED).all(|it| *it)
-        && answers.last() == Some(&false);
-    is_kept
+    is_kept(&answers)
         .then_some(())
         .ok_or_else(|| DriverError::Role(NOT_KEPT.into()))
+}
+
+/// Returns whether role and settings held in each message of a transaction, and not after it.
+pub(super) fn is_kept(answers: &[bool]) -> bool {
+    let parts = answers.split_last();
+    parts.is_some_and(|(after, during)| !after && during == [true; PROBED])
 }
 
 /// Messages in which a probe asks for the role and the settings.

@@ -412,3 +412,18 @@ fn a_timeout_is_rounded_up() {
         assert_eq!(milliseconds(timeout), expected, "{timeout:?}");
     }
 }
+
+#[test]
+fn a_probe_passes_if_the_transaction_has_the_role_in_each_message_and_nothing_has_it_after() {
+    let (held, lost) = (true, false);
+    for (answers, expected) in [
+        (vec![held, held, held, held, held, lost], true),
+        (vec![held, held, held, held, held, held], false),
+        (vec![held, held, lost, held, held, lost], false),
+        (vec![held, held, held, held, lost], false),
+        (vec![held, held, held, held, held, held, lost], false),
+        (Vec::new(), false),
+    ] {
+        assert_eq!(connection::is_kept(&answers), expected, "{answers:?}");
+    }
+}
