@@ -301,7 +301,7 @@ async fn rows_of(pool: &Pool, seal: &Prefix) -> Result<String, String> {
     let rows = query.read(lease, |row| row.get::<String>(0)).await;
     rows.map(|rows| rows.join(" "))
         .map_err(|error| match error {
-            QueryError::Failed { report, .. } => report.sqlstate.to_string(),
+            QueryError::Failed { report, .. } => report.sqlstate,
             other => format!("{other:?}"),
         })
 }
