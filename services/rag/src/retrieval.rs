@@ -59,6 +59,7 @@ mod expand;
 mod failure;
 mod fusion;
 mod keywords;
+mod known_table;
 mod known_tables;
 mod masks;
 mod operators;

@@ -1,6 +1,7 @@
 //! Authentication of callers, and pipelines that are not for all of them.
 
 mod identity;
+mod masks;
 mod matrix;
 mod tokens;
 

@@ -1,6 +1,5 @@
 //! The search of one table, and the cached description of the table.
 
-mod known_table;
 mod masked;
 
 use std::{
@@ -17,10 +16,9 @@ use tracing::{error, info, warn};
 use ziggurat_postgres::{error::QueryError, pool::Pool};
 use ziggurat_runtime::lock;
 use ziggurat_vector_search::retrieval_queries::{
-    Adjacent, Column, Finding, Hit, Restriction, SearchTable, Shape, TextConfiguration,
+    Adjacent, Column, Finding, Hit, Restriction, Search, SearchTable, Shape, TextConfiguration,
 };
 
-pub(super) use self::known_table::KnownTable;
 use crate::{
     filter::CheckedFilter,
     retrieval::{
@@ -30,6 +28,7 @@ use crate::{
         failure::SearchFailure,
         fusion::Hits,
         keywords::{KeywordHits, KeywordMethod, KeywordSearch, Lexemes, TextStatistics},
+        known_table::KnownTable,
         known_tables::{Known, KnownTables, MAX_AGE},
         masks::TableMasks,
         probe_error::ProbeError,
@@ -84,6 +83,15 @@ impl<'a> Request<'a> {
     pub(super) fn excluded(&self) -> &'a [String] {
         let operators = self.operators;
         operators.map_or(&[], |operators| &*operators.excluded)
+    }
+
+    /// Returns its search of a table.
+    fn of(&'a self, known: &'a KnownTable) -> Search<'a> {
+        Search {
+            filter: self.filter.map(CheckedFilter::conditions),
+            excluded: self.excluded(),
+            ..known.whole(self.rows)
+        }
     }
 
     /// Returns the beginnings of words that are searched.
@@ -325,7 +333,7 @@ impl TableSearch {
             ef_search,
             ..
         } = *request.options;
-        let search = known.search(request);
+        let search = request.of(known);
         let found = search.closest(asked, min_similarity, ef_search, &request.asker.pool);
         let found = found.await.map_err(|error| self.missed(error, request))?;
         Ok(known.shown(found))
@@ -340,7 +348,7 @@ impl TableSearch {
         }
         let result = async {
             let known = self.known(request.asker).await?;
-            let search = known.search(request);
+            let search = request.of(&known);
             search.similarities(&ids, asked, &request.asker.pool).await
         };
         match result.await {
@@ -410,7 +418,7 @@ impl TableSearch {
         if !known.place.has_order() || known.is_closed() {
             return Ok(Vec::new());
         }
-        let search = known.search(request);
+        let search = request.of(&known);
         let found = search.adjacent(ids, distance, &request.asker.pool).await?;
         Ok(match &known.masks {
             Some(masks) => found

@@ -6,26 +6,22 @@ use tokio::time::Instant;
 use ziggurat_postgres::error::QueryError;
 use ziggurat_vector_search::retrieval_queries::{Hit, Search, SearchTable, Shape};
 
-use crate::{
-    filter::CheckedFilter,
-    retrieval::{
-        askers::Asker,
-        keywords::{KeywordMethod, TextStatistics},
-        masks::TableMasks,
-        table_search::Request,
-    },
+use crate::retrieval::{
+    askers::Asker,
+    keywords::{KeywordMethod, TextStatistics},
+    masks::TableMasks,
 };
 
 /// The description of a table at a point in time.
 #[derive(Debug)]
-pub(in crate::retrieval) struct KnownTable {
+pub(super) struct KnownTable {
     /// The table, without columns that the asker must not search.
-    pub(in crate::retrieval) place: Arc<SearchTable>,
+    pub(super) place: Arc<SearchTable>,
     pub(super) shape: Shape,
     pub(super) method: KeywordMethod,
     pub(super) statistics: TextStatistics,
     /// The masks that hold for the asker, if some do.
-    pub(in crate::retrieval) masks: Option<TableMasks>,
+    pub(super) masks: Option<TableMasks>,
     pub(super) since: Instant,
 }
 
@@ -33,7 +29,7 @@ pub(in crate::retrieval) struct KnownTable {
 
 impl KnownTable {
     /// Returns whether its asker does not search it.
-    pub(in crate::retrieval) fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         let masks = self.masks.as_ref();
         masks.is_some_and(|masks| masks.closed_by().is_some())
     }
@@ -54,7 +50,7 @@ impl KnownTable {
     }
 
     /// Returns rows as the asker may see them.
-    pub(in crate::retrieval) fn shown(&self, found: Vec<Hit>) -> Vec<Hit> {
+    pub(super) fn shown(&self, found: Vec<Hit>) -> Vec<Hit> {
         match &self.masks {
             Some(masks) => found.into_iter().map(|hit| masks.apply(hit)).collect(),
             None => found,
@@ -62,21 +58,13 @@ impl KnownTable {
     }
 
     /// Returns a search without a question.
-    pub(in crate::retrieval) fn whole(&self, rows: u32) -> Search<'_> {
+    pub(super) fn whole(&self, rows: u32) -> Search<'_> {
         Search {
             place: &self.place,
             shape: &self.shape,
             filter: None,
             excluded: &[],
             rows,
-        }
-    }
-
-    pub(super) fn search<'a>(&'a self, request: &Request<'a>) -> Search<'a> {
-        Search {
-            filter: request.filter.map(CheckedFilter::conditions),
-            excluded: request.excluded(),
-            ..self.whole(request.rows)
         }
     }
 }
