@@ -1,7 +1,5 @@
 //! The search of one table, and the cached description of the table.
 
-mod masked;
-
 use std::{
     error::Error,
     sync::{
@@ -28,7 +26,6 @@ use crate::{
         failure::SearchFailure,
         fusion::Hits,
         keywords::{KeywordHits, KeywordMethod, KeywordSearch, Lexemes, TextStatistics},
-        known_table::KnownTable,
         known_tables::{Known, KnownTables, MAX_AGE},
         masks::TableMasks,
         probe_error::ProbeError,
@@ -36,7 +33,7 @@ use crate::{
 };
 
 /// Maximum age of a table description that may be wrong.
-const MAX_DOUBTFUL_AGE: Duration = Duration::from_secs(10);
+pub(super) const MAX_DOUBTFUL_AGE: Duration = Duration::from_secs(10);
 
 /// Age from which the description of a table that cannot be searched is loaded again.
 const MIN_RELOAD_AGE: Duration = Duration::from_secs(1);
@@ -44,23 +41,36 @@ const MIN_RELOAD_AGE: Duration = Duration::from_secs(1);
 /// The search of one table of a pipeline.
 pub(super) struct TableSearch {
     /// Name of the table, as configured.
-    name: String,
-    pipeline: String,
+    pub(super) name: String,
+    pub(super) pipeline: String,
     place: Arc<SearchTable>,
     /// The weights of the columns that are searched by words besides the texts.
     weights: Vec<u32>,
     /// The columns a request may filter by.
-    allowed: AllowedColumns,
+    pub(super) allowed: AllowedColumns,
     backend: Backend,
     /// The method of keyword search that was last logged, and whether an index was missing.
     logged: Mutex<Option<(&'static str, bool)>>,
-    known: KnownTables<KnownTable, Lexemes>,
+    pub(super) known: KnownTables<KnownTable, Lexemes>,
     /// Set once the mismatch between the dimensions of vectors and column is logged.
     has_warned_of_size: AtomicBool,
     /// Set once the log says that more rows match than are read.
     has_warned_of_limit: AtomicBool,
     /// Set once the log says that some askers cannot search the table.
-    has_warned_of_masks: AtomicBool,
+    pub(super) has_warned_of_masks: AtomicBool,
+}
+
+/// The description of a table at a point in time.
+#[derive(Debug)]
+pub(super) struct KnownTable {
+    /// The table, without columns that the asker must not search.
+    pub(super) place: Arc<SearchTable>,
+    pub(super) shape: Shape,
+    pub(super) method: KeywordMethod,
+    pub(super) statistics: TextStatistics,
+    /// The masks that hold for the asker, if some do.
+    pub(super) masks: Option<TableMasks>,
+    pub(super) since: Instant,
 }
 
 /// A search request.
@@ -107,6 +117,50 @@ fn is_title_added(table: &Table) -> bool {
         let mut columns = table.keyword_columns.iter();
         *title != table.text && columns.all(|(name, _)| name != title)
     })
+}
+
+// === impl KnownTable ===
+
+impl KnownTable {
+    /// Returns whether its asker does not search it.
+    pub(super) fn is_closed(&self) -> bool {
+        let masks = self.masks.as_ref();
+        masks.is_some_and(|masks| masks.closed_by().is_some())
+    }
+
+    /// Returns whether it has no such column, or its asker does not know it.
+    pub(super) fn lacks(&self, column: &str) -> bool {
+        let masks = self.masks.as_ref();
+        masks.is_some_and(|masks| masks.hidden().contains(column))
+            || self.shape.column(column).is_none()
+    }
+
+    /// Returns whether its masks are the current ones of an asker.
+    pub(super) async fn has_masks_of(&self, asker: &Asker) -> Result<bool, QueryError> {
+        match (&self.masks, &asker.masks) {
+            (Some(masks), Some(held)) => masks.are_current(held, &asker.pool, &self.shape).await,
+            (masks, held) => Ok(masks.is_none() && held.is_none()),
+        }
+    }
+
+    /// Returns rows as the asker may see them.
+    pub(super) fn shown(&self, found: Vec<Hit>) -> Vec<Hit> {
+        match &self.masks {
+            Some(masks) => found.into_iter().map(|hit| masks.apply(hit)).collect(),
+            None => found,
+        }
+    }
+
+    /// Returns a search without a question.
+    pub(super) fn whole(&self, rows: u32) -> Search<'_> {
+        Search {
+            place: &self.place,
+            shape: &self.shape,
+            filter: None,
+            excluded: &[],
+            rows,
+        }
+    }
 }
 
 // === impl TableSearch ===

@@ -9,9 +9,8 @@ use crate::{
     retrieval::{
         ForbiddenColumn,
         askers::Asker,
-        known_table::KnownTable,
         masks::TableMasks,
-        table_search::{MAX_DOUBTFUL_AGE, TableSearch},
+        table_search::{KnownTable, MAX_DOUBTFUL_AGE, TableSearch},
     },
 };
 
@@ -20,7 +19,7 @@ use crate::{
 impl TableSearch {
     /// Checks that an asker for whom columns are masked may filter by these columns, and returns whether
     /// it may search the table. While the table cannot be described, it may: the search fails then.
-    pub(in crate::retrieval) async fn check_filter_of_asker(
+    pub(super) async fn check_filter_of_asker(
         &self,
         filter: &CheckedFilter,
         asker: &Asker,
@@ -50,7 +49,7 @@ impl TableSearch {
     }
 
     /// Logs that askers for whom a column is masked cannot search the table.
-    pub(in crate::retrieval) async fn check_masks(&self, asker: &Asker) {
+    pub(super) async fn check_masks(&self, asker: &Asker) {
         match self.known(asker).await {
             Ok(known) => self.log_masks(&known),
             Err(error) => warn!(
