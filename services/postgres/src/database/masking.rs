@@ -177,7 +177,7 @@ impl Masking {
     /// refuse that.
     async fn load(&self, client: &mut Client, user: &str) -> Result<Arc<Coverage>, LookUpError> {
         let (edition, since) = (lock(&self.state).edition, Instant::now());
-        let coverage = Arc::new(Coverage::load(client, &self.rules, &self.functions).await?);
+        let coverage = Arc::new(self.coverage(client).await?);
         self.warn(coverage.warnings());
         if self.enforcement == Enforcement::Privileges {
             let mut readers = self.readers(user, self.roles.as_ref());
@@ -187,6 +187,15 @@ impl Masking {
         let mut state = lock(&self.state);
         if state.edition == edition {
             state.latest = Some((Arc::clone(&coverage), since));
+        }
+        Ok(coverage)
+    }
+
+    async fn coverage(&self, client: &mut Client) -> Result<Coverage, DriverError> {
+        let mut coverage = Coverage::load(client, &self.rules, &self.functions).await?;
+        // Masks by origin do not look at conditions.
+        if self.enforcement != Enforcement::Origin {
+            coverage.warn_of_policies(client).await?;
         }
         Ok(coverage)
     }
@@ -208,7 +217,7 @@ impl Masking {
         user: &str,
         may_give: impl Fn(&str) -> bool,
     ) -> Result<MaskFindings, DriverError> {
-        let coverage = Coverage::load(client, &self.rules, &self.functions).await?;
+        let coverage = self.coverage(client).await?;
         let mut findings = MaskFindings {
             warnings: coverage.warnings().to_vec(),
             ..MaskFindings::default()

@@ -293,18 +293,18 @@ async fn the_connection_of_a_busy_lease_is_not_leased_again() {
     let fixture = Fixture::new().await;
     let pool = fixture.pool(|settings| settings.max_connections = 1);
     let mut lease = pool.lease().await.expect("a lease");
-    let process = lease.held_mut().connection.process;
+    let process = lease.process();
     lease.begin();
     drop(lease);
     let mut lease = pool.lease().await.expect("the room is free again");
-    assert_ne!(lease.held_mut().connection.process, process);
+    assert_ne!(lease.process(), process);
 
-    let process = lease.held_mut().connection.process;
+    let process = lease.process();
     lease.begin();
     lease.settle();
     drop(lease);
-    let mut lease = pool.lease().await.expect("a lease");
-    assert_eq!(lease.held_mut().connection.process, process);
+    let lease = pool.lease().await.expect("a lease");
+    assert_eq!(lease.process(), process);
 }
 
 #[tokio::test]

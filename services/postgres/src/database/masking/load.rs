@@ -165,7 +165,6 @@ impl Coverage {
         }
         coverage.add_members(client, rules).await?;
         coverage.add_generated(client).await?;
-        coverage.warn_of_policies(client).await?;
         views::add(&mut coverage, client, rules, allowed).await?;
         coverage.add_indexes(client).await?;
         Ok(coverage)
@@ -251,7 +250,11 @@ impl Coverage {
         Ok(())
     }
 
-    async fn warn_of_policies(&mut self, client: &mut Client) -> Result<(), DriverError> {
+    /// Adds a warning for each masked column that a policy uses.
+    pub(super) async fn warn_of_policies(
+        &mut self,
+        client: &mut Client,
+    ) -> Result<(), DriverError> {
         for row in ask(client, POLICIES, [self.oids()]).await? {
             let (table, number) = (number(&row, 0)?, number(&row, 1)?);
             let relation = self.relations.get(&table);
