@@ -367,6 +367,7 @@ impl Retriever {
         let (pool, has_askers) = (&self.inner.pool, self.has_askers());
         let tables = self.inner.tables.iter();
         future::join_all(tables.map(|table| table.check(pool, has_askers))).await;
+        self.check_askers().await;
         let Some(masks) = &self.masks else { return };
         let asker = Asker {
             pool: pool.clone(),

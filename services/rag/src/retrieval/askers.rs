@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tracing::error;
 use ziggurat_callers::KnownCallers;
 use ziggurat_postgres::{
     database::{CallerMasks, Database},
@@ -64,6 +65,15 @@ impl Askers {
         pool.check_open()?;
         Ok(pool)
     }
+
+    /// Connects as an asker would, and returns the reason if askers are refused.
+    async fn refusal(&self, database: &Database) -> Option<String> {
+        let sample = self.callers.sample(database);
+        match self.pools.connect_once(&sample).await {
+            Err(LeaseError::NotOpen { why, .. }) => Some(why),
+            _ => None,
+        }
+    }
 }
 
 // === impl Retriever ===
@@ -114,6 +124,15 @@ impl Retriever {
     pub(crate) fn masked_for(self, identity: Option<&Identity>) -> Self {
         let held = self.masks.as_ref().and_then(|masks| masks.of(identity));
         Self { held, ..self }
+    }
+
+    /// Tries a connection of an asker before the first one asks, and logs why the database refuses it.
+    pub(super) async fn check_askers(&self) {
+        let Some(askers) = &self.askers else { return };
+        if let Some(why) = askers.refusal(self.database()).await {
+            let database = self.database().name();
+            error!(database, why, "a database is not open to its askers");
+        }
     }
 
     /// Checks that PostgreSQL accepts the role of its asker.

@@ -365,6 +365,19 @@ fn an_asker_without_a_good_role_is_told_nothing_but_that() {
 }
 
 #[test]
+fn a_database_that_lets_no_asker_in_is_named_at_the_start() {
+    let refused = "a database is not open to its askers";
+    let tenants = Tenants::new("mode: set_role, otherwise: no_such_role", "");
+    let (program, _asker) = tenants.serve();
+    let line = program.wait_for(refused);
+    assert!(line.contains("role no_such_role: "), "{line}");
+    let tenants = Tenants::new("mode: set_role, otherwise: ONE", "");
+    let (program, asker) = tenants.serve();
+    assert_eq!(asker.bearing(3).ask().status, 200);
+    assert!(!program.log().contains(refused), "{}", program.log());
+}
+
+#[test]
 fn masks_hold_for_an_asker_beside_its_role() {
     let tenants = Tenants::set_role("");
     let masks = "  allow_debug: true\n  masks: [{column: public.documents.id, mask: fixed, for: \
