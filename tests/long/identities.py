@@ -80,6 +80,8 @@ class Client:
         self.slow = [request(token, slow) for token in made.tokens]
         # The answer to each tenant, which never changes.
         self.known = [None] * len(made.tokens)
+        # It gives up as tenants of its own only: one connection of each tenant stays free.
+        self.own = range(seed, len(made.tokens), CLIENTS)
         self.leaving = []
 
     def connect(self):
@@ -100,15 +102,18 @@ class Client:
         if line == self.made.who(number):
             self.known[number] = body
 
-    def give_up(self, number):
+    def give_up(self):
+        number = self.chance.choice(self.own)
+        if any(number == other for _, other, _ in self.leaving):
+            return
         stream = self.connect()
         stream.sendall(self.slow[number])
-        self.leaving.append((time.monotonic() + PATIENCE, stream))
+        self.leaving.append((time.monotonic() + PATIENCE, number, stream))
 
     def leave(self):
         """Hangs up where the time has come."""
         while self.leaving and self.leaving[0][0] <= time.monotonic():
-            _, stream = self.leaving.pop(0)
+            *_, stream = self.leaving.pop(0)
             stream.setblocking(False)
             try:
                 self.faults.add("a client that gives up", repr(stream.recv(200)))
@@ -128,7 +133,7 @@ class Client:
             for stream, (number, fails) in zip(streams, sent):
                 self.check(number, fails, answer(stream))
             if turn % (GIVES_UP // SOCKETS) == 0:
-                self.give_up(self.chance.randrange(len(self.asking)))
+                self.give_up()
             self.leave()
         time.sleep(PATIENCE)
         self.leave()
