@@ -23,6 +23,8 @@ pub struct PolicyFinding {
     pub is_problem: bool,
     /// The table, view, function or role, and the sentence about it.
     pub text: String,
+    /// Advice about it.
+    pub advice: String,
 }
 
 /// Returns the weaknesses of row security for the callers of a database. The connections have its own
@@ -45,14 +47,20 @@ pub async fn policy_findings(
         .map_or(CHECK, |(findings, _)| findings);
     let findings = findings.replace("NULL::text[] AS roles", "$1::text[] AS roles");
     let text = findings
-        + "SELECT kind, is_problem, concat_ws(': ', name, part, finding) FROM found
+        + "SELECT kind, is_problem, concat_ws(': ', name, part, finding), advice
+           FROM found
            ORDER BY is_problem DESC, 3";
     let found = query(&text, vec![Value::Texts(roles)]);
     let finding = |row: &Row| {
         let kind = row.text(0)?.to_owned();
         let is_problem = row.text(1)? == "t";
-        let text = row.text(2)?.to_owned();
-        Ok((kind, PolicyFinding { is_problem, text }))
+        let (text, advice) = (row.get(2)?, row.get(3)?);
+        let found = PolicyFinding {
+            is_problem,
+            text,
+            advice,
+        };
+        Ok((kind, found))
     };
     let mut found = found.read(pool.lease().await?, finding).await?;
     let is_guarded = matches!(uses, RoleUse::Set) || !callers.settings.is_empty();

@@ -3,7 +3,7 @@
 mod accounts;
 mod sign_in;
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use tokio::{runtime, task::JoinSet, time};
 use ziggurat_admin_api::program::Setting;
@@ -18,8 +18,8 @@ use ziggurat_sign_in_state::KeyFile;
 
 use crate::{
     arguments::Overrides,
-    check::{self, connections},
-    configuration::{ConfigSources, Configuration, Http, Loaded, shown},
+    check::{self, connections, guards::Guard},
+    configuration::{ConfigSources, Configuration, Entry, Http, Loaded, shown},
     interface::NAME,
 };
 
@@ -112,8 +112,14 @@ async fn connect(configured: &Configuration, options: &Options) -> Vec<Finding> 
     };
     // All at once, and reported in their order.
     let each = configured.databases.iter().map(|entry| {
-        let (pools, database) = (pools.clone(), Arc::clone(&entry.database));
-        async move { database::check(&pools, &database, needs, timeout).await }
+        let pools = pools.clone();
+        async move {
+            let mut findings = database::check(&pools, &entry.database, needs, timeout).await;
+            for guard in Guard::ALL {
+                findings.extend(guarded(guard, entry, &pools, timeout).await);
+            }
+            findings
+        }
     });
     findings.extend(futures_util::future::join_all(each).await.concat());
     if let Some(state) = &configured.state {
@@ -132,6 +138,30 @@ async fn connect(configured: &Configuration, options: &Options) -> Vec<Finding> 
         .await
         .ok();
     findings
+}
+
+/// Returns the findings about row security or masks of a database.
+async fn guarded(guard: Guard, entry: &Entry, pools: &Pools, timeout: Duration) -> Vec<Finding> {
+    let (id, well) = match guard {
+        Guard::Policies => ("db.policies", "no way around row security was found"),
+        Guard::Masks => ("db.masks", "no way around the masks was found"),
+    };
+    let Some(weaknesses) = guard.weaknesses(entry, pools, Some(timeout)).await else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    for it in weaknesses {
+        findings.push(if it.is_problem {
+            Finding::fail(id, it.text, it.fix)
+        } else {
+            Finding::warn(id, it.text, it.fix)
+        });
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok(id, well));
+    }
+    let name = entry.database.name();
+    findings.into_iter().map(|it| it.of(name)).collect()
 }
 
 fn listener<'a>(http: &'a Http, configured: &Configuration) -> Listener<'a> {

@@ -40,7 +40,7 @@ fn close(home: &Home, name: &str) {
 }
 
 /// Returns the exit code, and each finding that is not well.
-fn found(home: &Home, flags: &[&str]) -> (Option<i32>, Vec<Value>) {
+pub(crate) fn found(home: &Home, flags: &[&str]) -> (Option<i32>, Vec<Value>) {
     let ran = home.ran(&[&["-doctor", "-json"], flags].concat(), "");
     let report: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
     let checks = report["checks"].as_array().expect("checks");
@@ -278,6 +278,43 @@ fn a_provider_out_of_reach_is_found() {
     assert_eq!(findings[0]["id"], "auth.oauth");
     let finding = findings[0]["finding"].as_str().expect("a sentence");
     assert!(finding.starts_with("https://127.0.0.1:1: "), "{finding}");
+}
+
+#[test]
+fn row_security_and_masks_without_a_weakness_are_well() {
+    let mut postgres = Postgres::new();
+    let (home, yaml) = well(&mut postgres);
+    let all = |home: &Home| {
+        let ran = home.ran(&["-doctor"], "");
+        let lines = ran.stdout.lines().map(str::to_owned);
+        lines
+            .filter(|it| it.contains("  db.policies  ") || it.contains("  db.masks  "))
+            .collect()
+    };
+    let none: Vec<String> = all(&home);
+    assert_eq!(none, [""; 0], "nothing is configured");
+    let identity = "    identity: {settings: [{name: app.user, from: user}]}\n";
+    let masks = "masking: {databases: {main: [{column: public.things.id, mask: null}]}}\n";
+    let with = yaml.replace("http:", &format!("{identity}{masks}http:"));
+    home.configure(&with);
+    close(&home, "ziggurat-tools.yaml");
+    let lines: Vec<String> = all(&home);
+    assert_eq!(
+        lines,
+        [
+            "ok  db.policies  database 'main': no way around row security was found",
+            "ok  db.masks  database 'main': no way around the masks was found"
+        ]
+    );
+    home.configure(&with.replace("things.id", "things.gone"));
+    close(&home, "ziggurat-tools.yaml");
+    let (code, findings) = found(&home, &[]);
+    assert_eq!((code, findings.len()), (Some(0), 1), "{findings:?}");
+    assert_eq!(findings[0]["id"], "db.masks");
+    assert_eq!(
+        findings[0]["finding"],
+        "masking: public.things.gone does not exist"
+    );
 }
 
 #[test]

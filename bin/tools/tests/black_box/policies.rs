@@ -2,7 +2,12 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use crate::support::{Home, Postgres};
+use serde_json::Value;
+
+use crate::{
+    doctor,
+    support::{Home, Postgres},
+};
 
 /// A table of tenants without a weakness.
 const SOUND: &str = "
@@ -64,8 +69,22 @@ impl Shop {
         let said = format!("{}{}", ran.stdout, ran.stderr);
         let lines = said.lines().filter_map(|line| line.split_once("shop: "));
         let lines = lines.map(|(_, finding)| finding.replace('"', ""));
-        (ran.code, lines.collect())
+        let lines = lines.collect();
+        assert_eq!(diagnosed(&home), lines, "both checks find the same");
+        (ran.code, lines)
     }
+}
+
+/// Returns the sentences about row security that `-doctor` prints, each with an advice.
+fn diagnosed(home: &Home) -> Vec<String> {
+    let (_, findings) = doctor::found(home, &[]);
+    let findings = findings.iter().filter(|it| it["id"] == "db.policies");
+    let sentence = |it: &Value| {
+        let fix = it["fix"].as_str().unwrap_or_default();
+        assert!(!fix.is_empty() && it["database"] == "shop", "{it}");
+        it["finding"].as_str().unwrap_or_default().replace('"', "")
+    };
+    findings.map(sentence).collect()
 }
 
 /// Asserts that these statements are the only weakness, and return the sentence about it.

@@ -1,8 +1,9 @@
 //! Masked columns that PostgreSQL lets no role of a caller read.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
+    doctor,
     masking::{PEOPLE, TOOLSETS, export, is_hidden, query, rows},
     support::{Client, Home, Postgres, Program, records},
 };
@@ -78,6 +79,14 @@ impl Shop {
         let ran = self.home.ran_before(&["-check-config", "-connect"]);
         let said = format!("{}{}", ran.stdout, ran.stderr);
         let lines = said.lines().filter(|line| line.contains("shop: "));
+        let (_, diagnosed) = doctor::found(&self.home, &[]);
+        let is_told = |it: &Value| {
+            let finding = it["finding"].as_str().expect("a sentence");
+            it["id"] != "db.masks" || said.contains(&format!("shop: {finding}"))
+        };
+        assert!(diagnosed.iter().all(is_told), "{diagnosed:?} of {said}");
+        let count = diagnosed.iter().filter(|it| it["id"] == "db.masks").count();
+        assert_eq!(count, lines.clone().count(), "both checks find the same");
         (ran.code, lines.collect::<Vec<_>>().join("\n"))
     }
 }
