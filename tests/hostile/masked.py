@@ -3,7 +3,7 @@
 The attempts are lines of `masked/attempts.txt`, on the tables of `masked/tables.sql`. There are two
 databases that differ only in the values under the masks. Each attempt is made through every entrance
 of a server, once with `enforce: plan` and once with `enforce: origin`. No answer, no record and no
-line of a log has a value. With `plan`, the answers of both databases are equal, byte for byte, and
+line of a log or span has a value. With `plan`, the answers of both databases are equal, byte for byte, and
 each question about a value is refused. With `origin`, they are equal for attempts to see a value.
 
 The queries of `masked/honest.txt` and a thousand of `honest.py` use no masked column in an expression.
@@ -26,6 +26,7 @@ from pathlib import Path
 import honest
 from another_program import connect
 from callers import MODERN, PREFIX, Caller, entry, free_port, write_configuration, write_tokens
+from collector import collector
 from processes import database, listening
 
 HERE = Path(__file__).resolve().parent / "masked"
@@ -193,7 +194,7 @@ def named(caller, line):
 class Server:
     """A server with masks for one of the databases."""
 
-    def __init__(self, stack, side, variables, enforce):
+    def __init__(self, stack, folder, side, variables, enforce):
         word, number = side["word"], side["number"]
         # Hashes and fractions of seconds have digits, too.
         self.secret = re.compile(f"{word}|{word[::-1]}|(?<![0-9a-f.]){number}", re.IGNORECASE)
@@ -202,11 +203,13 @@ class Server:
         other = stack.enter_context(connect(variables))
         other.execute(f"SELECT '{side['word']}-0001' AS ssn")
         self.version = other.info.server_version // 10_000
-        self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        self.folder = folder
+        folder.mkdir()
         tokens = write_tokens(self.folder / "tokens.yaml", THREADS)
         (self.folder / "own.yaml").write_text((HERE / "own.yaml").read_text())
         has_vectors = variables["vectors"]
         masks = MASKS + (PAGES if has_vectors else [])
+        self.spans = stack.enter_context(collector())
         everything = {"name": "all", "tools": ["search_schema", "*"], "resources": ["*"]}
         everything |= {"rest": ["databases", "query", "schema", "activity"], "for": {"everyone": True}}
         arguments = write_configuration(
@@ -225,6 +228,7 @@ class Server:
             embedding={"enabled": has_vectors, "provider": "local"},
             custom_definitions_path="own.yaml",
             audit={"file": "audit.jsonl", "statement": "text", "methods": "all"},
+            telemetry={"otlp": {"url": self.spans.url, "ratio": 1}},
         )
         program = [os.environ["HOSTILE_TOOLS"], "-http", "-addr", "127.0.0.1:0", *arguments]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "RUST_LOG": "debug"}
@@ -260,6 +264,11 @@ class Server:
         text = re.sub(r"actual time=[\d.]+", "TIME", text)
         text = re.sub(r"(?m)^ *(Planning:|Buffers: .*)\n", "", text)
         return text
+
+    def told(self):
+        """Returns what operators see, by place, once the server has ended."""
+        files = {name: (self.folder / name).read_text() for name in ["audit.jsonl", "log"]}
+        return files | {"spans": "\n".join(self.spans.bodies)}
 
     def has_value(self, text):
         return self.secret.search(text) is not None
@@ -351,18 +360,16 @@ def run_honest(findings, server):
         print(f"refused before version 17: {len(unseen)} with a subquery in an expression")
 
 
-def check(binaries):
-    begun, findings = time.monotonic(), Findings()
-    attempts = read("attempts.txt")
-    with ExitStack() as stack:
-        places = databases(stack, binaries)
-        for enforce in ["plan", "origin"]:
+def make(findings, attempts, places, enforce):
+    """Makes the attempts with servers for both databases."""
+    with tempfile.TemporaryDirectory() as folder:
+        with ExitStack() as stack:
             servers = [
-                Server(stack, side, place, enforce)
-                for side, place in zip(SIDES, places, strict=True)
+                Server(stack, Path(folder) / str(number), side, place, enforce)
+                for number, (side, place) in enumerate(zip(SIDES, places, strict=True))
             ]
 
-            def run(attempt, servers=servers, enforce=enforce):
+            def run(attempt):
                 found = [server.answers(attempt) for server in servers]
                 compare(findings, attempt, enforce, found, servers)
 
@@ -374,12 +381,21 @@ def check(binaries):
                 list(pool.map(run, [it for it in attempts if it not in last]))
             for attempt in last:
                 run(attempt)
-            for server in servers:
-                for name in ["audit.jsonl", "log"]:
-                    text = (server.folder / name).read_text()
-                    for line in text.splitlines():
-                        if server.has_value(line):
-                            findings.add(name, Attempt(0, enforce, line[:300], False))
+        for server in servers:
+            for place, text in server.told().items():
+                if not text:
+                    findings.add(f"{place}: nothing is there", Attempt(0, enforce, "", False))
+                for line in filter(server.has_value, text.splitlines()):
+                    findings.add(place, Attempt(0, enforce, line[:300], False))
+
+
+def check(binaries):
+    begun, findings = time.monotonic(), Findings()
+    attempts = read("attempts.txt")
+    with ExitStack() as stack:
+        places = databases(stack, binaries)
+        for enforce in ["plan", "origin"]:
+            make(findings, attempts, places, enforce)
     kinds = Counter(attempt.kind for attempt in attempts)
     took = time.monotonic() - begun
     print(f"{len(attempts)} attempts of {len(kinds)} kinds in {took:.0f} s: {binaries or 'local'}")

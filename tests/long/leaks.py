@@ -10,35 +10,16 @@ import secrets
 import subprocess
 import sys
 import tempfile
-import threading
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from callers import Caller, entry, free_port, write_configuration, write_tokens
+from collector import collector
 from faults import Faults
 from processes import database, listening
 
 TOOLS = os.environ["LONG_TOOLS"]
 EACH = 40 if "--tenth" not in sys.argv else 8
-
-
-class Collector(BaseHTTPRequestHandler):
-    """Keeps the traces that it gets, and the secret header of the exporter."""
-
-    bodies, headers_seen = [], []
-
-    def do_POST(self):
-        length = int(self.headers["Content-Length"])
-        Collector.bodies.append(self.rfile.read(length).decode())
-        Collector.headers_seen.append(self.headers["Authorization"])
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, *_):
-        pass
 
 
 def made(corpus, kind):
@@ -80,9 +61,7 @@ def main():
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         variables = stack.enter_context(database(os.environ["LONG_DATABASE"]))
-        collector = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
-        threading.Thread(target=collector.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{collector.server_port}/v1/traces"
+        traces = stack.enter_context(collector())
         tokens = write_tokens(folder / "tokens.yaml", 1)
         header, key, password = (made(corpus, it) for it in ("exporter", "key", "login"))
         (folder / "headers").write_text(f"authorization: Bearer {header}\n")
@@ -95,7 +74,7 @@ def main():
             audit={"file": str(folder / "audit.jsonl"), "key_file": str(folder / "key")},
             telemetry={
                 "metrics": {"address": f"127.0.0.1:{port}"},
-                "otlp": {"url": url, "headers_file": str(folder / "headers"), "ratio": 1},
+                "otlp": {"url": traces.url, "headers_file": str(folder / "headers"), "ratio": 1},
                 "sql_comment": "trace",
             },
         )
@@ -125,10 +104,10 @@ def main():
             "the audit trail": (folder / "audit.jsonl").read_text(),
             "the trail of commands": (folder / "audit-admin.jsonl").read_text(),
             "the metrics": page,
-            "the traces": "".join(Collector.bodies),
+            "the traces": "".join(traces.bodies),
             "the log": (folder / "log").read_text(),
         }
-        if f"Bearer {header}" not in Collector.headers_seen:
+        if f"Bearer {header}" not in traces.headers_seen:
             faults.add("the exporter", "its header did not arrive")
         for place, text in seen.items():
             found = [secret for secret in corpus if secret in text]
