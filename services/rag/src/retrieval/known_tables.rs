@@ -4,6 +4,8 @@
 //! asker of rows that it does not see, or of masked columns. Askers with different roles, settings or
 //! masks share no figure.
 
+mod known_table;
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -15,6 +17,7 @@ use ziggurat_postgres::database::{CallerMasks, Database};
 use ziggurat_runtime::lock;
 use ziggurat_vector_search::retrieval_queries::TextConfiguration;
 
+pub(super) use self::known_table::KnownTable;
 use crate::retrieval::askers::Asker;
 
 /// Maximum age of a cached table description.

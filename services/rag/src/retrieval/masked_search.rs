@@ -9,8 +9,9 @@ use crate::{
     retrieval::{
         ForbiddenColumn,
         askers::Asker,
+        known_tables::KnownTable,
         masks::TableMasks,
-        table_search::{KnownTable, MAX_DOUBTFUL_AGE, TableSearch},
+        table_search::{MAX_DOUBTFUL_AGE, TableSearch},
     },
 };
 

@@ -1,4 +1,4 @@
-//! The search of one table, and the cached description of the table.
+//! The search of one table.
 
 use std::{
     error::Error,
@@ -10,11 +10,11 @@ use std::{
 };
 
 use tokio::time::Instant;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 use ziggurat_postgres::{error::QueryError, pool::Pool};
 use ziggurat_runtime::lock;
 use ziggurat_vector_search::retrieval_queries::{
-    Adjacent, Column, Finding, Hit, Restriction, Search, SearchTable, Shape, TextConfiguration,
+    Adjacent, Hit, Restriction, Search, SearchTable, Shape, TextConfiguration,
 };
 
 use crate::{
@@ -26,9 +26,8 @@ use crate::{
         failure::SearchFailure,
         fusion::Hits,
         keywords::{KeywordHits, KeywordMethod, KeywordSearch, Lexemes, TextStatistics},
-        known_tables::{Known, KnownTables, MAX_AGE},
+        known_tables::{Known, KnownTable, KnownTables, MAX_AGE},
         masks::TableMasks,
-        probe_error::ProbeError,
     },
 };
 
@@ -36,14 +35,14 @@ use crate::{
 pub(super) const MAX_DOUBTFUL_AGE: Duration = Duration::from_secs(10);
 
 /// Age from which the description of a table that cannot be searched is loaded again.
-const MIN_RELOAD_AGE: Duration = Duration::from_secs(1);
+pub(super) const MIN_RELOAD_AGE: Duration = Duration::from_secs(1);
 
 /// The search of one table of a pipeline.
 pub(super) struct TableSearch {
     /// Name of the table, as configured.
     pub(super) name: String,
     pub(super) pipeline: String,
-    place: Arc<SearchTable>,
+    pub(super) place: Arc<SearchTable>,
     /// The weights of the columns that are searched by words besides the texts.
     weights: Vec<u32>,
     /// The columns a request may filter by.
@@ -53,24 +52,11 @@ pub(super) struct TableSearch {
     logged: Mutex<Option<(&'static str, bool)>>,
     pub(super) known: KnownTables<KnownTable, Lexemes>,
     /// Set once the mismatch between the dimensions of vectors and column is logged.
-    has_warned_of_size: AtomicBool,
+    pub(super) has_warned_of_size: AtomicBool,
     /// Set once the log says that more rows match than are read.
     has_warned_of_limit: AtomicBool,
     /// Set once the log says that some askers cannot search the table.
     pub(super) has_warned_of_masks: AtomicBool,
-}
-
-/// The description of a table at a point in time.
-#[derive(Debug)]
-pub(super) struct KnownTable {
-    /// The table, without columns that the asker must not search.
-    pub(super) place: Arc<SearchTable>,
-    pub(super) shape: Shape,
-    pub(super) method: KeywordMethod,
-    pub(super) statistics: TextStatistics,
-    /// The masks that hold for the asker, if some do.
-    pub(super) masks: Option<TableMasks>,
-    pub(super) since: Instant,
 }
 
 /// A search request.
@@ -117,50 +103,6 @@ fn is_title_added(table: &Table) -> bool {
         let mut columns = table.keyword_columns.iter();
         *title != table.text && columns.all(|(name, _)| name != title)
     })
-}
-
-// === impl KnownTable ===
-
-impl KnownTable {
-    /// Returns whether its asker does not search it.
-    pub(super) fn is_closed(&self) -> bool {
-        let masks = self.masks.as_ref();
-        masks.is_some_and(|masks| masks.closed_by().is_some())
-    }
-
-    /// Returns whether it has no such column, or its asker does not know it.
-    pub(super) fn lacks(&self, column: &str) -> bool {
-        let masks = self.masks.as_ref();
-        masks.is_some_and(|masks| masks.hidden().contains(column))
-            || self.shape.column(column).is_none()
-    }
-
-    /// Returns whether its masks are the current ones of an asker.
-    pub(super) async fn has_masks_of(&self, asker: &Asker) -> Result<bool, QueryError> {
-        match (&self.masks, &asker.masks) {
-            (Some(masks), Some(held)) => masks.are_current(held, &asker.pool, &self.shape).await,
-            (masks, held) => Ok(masks.is_none() && held.is_none()),
-        }
-    }
-
-    /// Returns rows as the asker may see them.
-    pub(super) fn shown(&self, found: Vec<Hit>) -> Vec<Hit> {
-        match &self.masks {
-            Some(masks) => found.into_iter().map(|hit| masks.apply(hit)).collect(),
-            None => found,
-        }
-    }
-
-    /// Returns a search without a question.
-    pub(super) fn whole(&self, rows: u32) -> Search<'_> {
-        Search {
-            place: &self.place,
-            shape: &self.shape,
-            filter: None,
-            excluded: &[],
-            rows,
-        }
-    }
 }
 
 // === impl TableSearch ===
@@ -219,90 +161,6 @@ impl TableSearch {
             has_warned_of_limit: AtomicBool::new(false),
             has_warned_of_masks: AtomicBool::new(false),
         }
-    }
-
-    /// Logs what prevents a search of the table or makes it slow. With `has_askers`, its own user
-    /// need not be able to read it.
-    pub(super) async fn check(&self, pool: &Pool, has_askers: bool) {
-        let known = match self.load(self.known.own(), &Asker::of_server(pool)).await {
-            Ok(known) => known,
-            Err(error) => {
-                error!(
-                    error = &error as &dyn Error,
-                    pipeline = self.pipeline,
-                    table = self.name,
-                    "cannot inspect the table; its searches fail until this succeeds"
-                );
-                return;
-            }
-        };
-        for finding in self.findings(&known, has_askers) {
-            let (pipeline, table) = (&*self.pipeline, &*self.name);
-            if finding.is_fatal() {
-                error!(pipeline, table, %finding, "the table cannot be searched");
-            } else {
-                warn!(pipeline, table, %finding, "searches of the table will be slow");
-            }
-        }
-    }
-
-    /// Returns the reason why vectors of this many dimensions cannot be searched. It loads the
-    /// description again before it reports one.
-    pub(super) async fn check_probe(
-        &self,
-        made: Option<usize>,
-        pool: &Pool,
-        has_askers: bool,
-    ) -> Result<Option<ProbeError>, QueryError> {
-        let asker = Asker::of_server(pool);
-        let known = self.known(&asker).await?;
-        let Some(probe_error) = self.probe_error(&known, made, has_askers) else {
-            return Ok(None);
-        };
-        if known.since.elapsed() < MIN_RELOAD_AGE {
-            return Ok(Some(probe_error));
-        }
-        let known = self.load(self.known.own(), &asker).await?;
-        Ok(self.probe_error(&known, made, has_askers))
-    }
-
-    /// Returns a known reason why vectors of this many dimensions cannot be searched.
-    pub(super) fn known_probe_error(
-        &self,
-        made: Option<usize>,
-        has_askers: bool,
-    ) -> Option<ProbeError> {
-        let known = self.known.own().table.load();
-        self.probe_error(known.as_deref()?, made, has_askers)
-    }
-
-    fn findings(&self, known: &KnownTable, has_askers: bool) -> Vec<Finding> {
-        let mut findings = known.shape.findings(&self.place);
-        findings.retain(|it| !has_askers || !matches!(it, Finding::Unreadable { .. }));
-        findings
-    }
-
-    fn probe_error(
-        &self,
-        known: &KnownTable,
-        made: Option<usize>,
-        has_askers: bool,
-    ) -> Option<ProbeError> {
-        let table = self.name.clone();
-        let mut findings = self.findings(known, has_askers).into_iter();
-        if let Some(finding) = findings.find(Finding::is_fatal) {
-            return Some(ProbeError::Table { table, finding });
-        }
-        let made = made?;
-        self.compare_sizes(known, made);
-        let column = self.place.vector();
-        let held = known.shape.column(column).and_then(Column::dimensions)?;
-        (held != made).then(|| ProbeError::Dimensions {
-            table,
-            column: column.to_owned(),
-            held,
-            made,
-        })
     }
 
     /// Returns whether its rows have ids.
@@ -558,7 +416,7 @@ impl TableSearch {
         Ok(self.load(&slot, asker).await.unwrap_or(known))
     }
 
-    async fn load(
+    pub(super) async fn load(
         &self,
         slot: &Known<KnownTable>,
         asker: &Asker,
@@ -615,23 +473,6 @@ impl TableSearch {
                 pipeline,
                 table, backend, index, "no index for keyword search: create this one"
             ),
-        }
-    }
-
-    /// Logs once that vectors of the provider and of the table differ in size.
-    fn compare_sizes(&self, known: &KnownTable, made: usize) {
-        let column = known.shape.column(self.place.vector());
-        let Some(expected) = column.and_then(Column::dimensions) else {
-            return;
-        };
-        if expected != made && !self.has_warned_of_size.swap(true, Ordering::Relaxed) {
-            error!(
-                pipeline = self.pipeline,
-                table = self.name,
-                column = self.place.vector(),
-                "the column has vectors of {expected} dimensions and the embedding model returns \
-                 {made}: configure the model that filled the table"
-            );
         }
     }
 }
