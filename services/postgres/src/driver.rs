@@ -326,6 +326,56 @@ impl Client {
         self.rows().await
     }
 
+    /// Runs texts of this server that return rows one after the other, and returns the rows of each.
+    ///
+    /// # Errors
+    /// Fails if PostgreSQL reports an error, or the rows have more than `left` bytes in all, which
+    /// are subtracted.
+    pub async fn ask_all(
+        &mut self,
+        sql: &str,
+        left: &mut usize,
+    ) -> Result<Vec<Vec<Row>>, DriverError> {
+        self.queue(sql);
+        self.flush().await?;
+        let limit = mem::replace(&mut self.max_row_bytes, *left);
+        let (mut sets, mut failed) = (Vec::new(), None);
+        let read = loop {
+            match self.next().await {
+                Ok(Some(Event::Columns(_))) => sets.push(Vec::new()),
+                Ok(Some(Event::Row(row))) => {
+                    *left = left.saturating_sub(row.size());
+                    self.max_row_bytes = *left;
+                    sets.last_mut().unwrap_or(&mut Vec::new()).push(row);
+                }
+                Ok(Some(Event::Oversized { bytes })) => {
+                    // All that follow are dropped as they arrive.
+                    self.max_row_bytes = 0;
+                    failed.get_or_insert(DriverError::Oversized { bytes });
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => break Ok(()),
+                Err(error @ DriverError::Server(_)) => failed = Some(error),
+                Err(error) => break Err(error),
+            }
+        };
+        self.max_row_bytes = limit;
+        read?;
+        failed.map_or(Ok(sets), Err)
+    }
+
+    /// Runs a text, and drops its rows as they arrive.
+    ///
+    /// # Errors
+    /// Fails if PostgreSQL reports an error.
+    pub async fn run(&mut self, sql: &str) -> Result<(), DriverError> {
+        let asked = self.ask_all(sql, &mut 0).await;
+        match asked {
+            Ok(_) | Err(DriverError::Oversized { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Reads the rest of all answers, and returns the rows.
     pub(crate) async fn rows(&mut self) -> Result<Vec<Row>, DriverError> {
         let mut rows = Vec::new();

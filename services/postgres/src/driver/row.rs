@@ -153,6 +153,12 @@ impl FromText for String {
     }
 }
 
+impl FromText for u32 {
+    fn from_text(text: Option<&str>) -> Result<Self, RowError> {
+        text.ok_or(NULL)?.parse().map_err(DriverError::value)
+    }
+}
+
 impl FromText for i64 {
     fn from_text(text: Option<&str>) -> Result<Self, RowError> {
         text.ok_or(NULL)?.parse().map_err(DriverError::value)

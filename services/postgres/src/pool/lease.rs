@@ -108,7 +108,13 @@ impl Lease {
     /// Returns the commands that begin a read-only transaction, limited by the query timeout.
     #[must_use]
     pub fn read_only_opening(&self) -> String {
-        let mut opening = "BEGIN READ ONLY; ".to_owned();
+        self.opening("BEGIN READ ONLY")
+    }
+
+    /// Returns the commands that begin a transaction with a command, limited by the query timeout.
+    #[must_use]
+    pub fn opening(&self, begin: &str) -> String {
+        let mut opening = format!("{begin}; ");
         let timeout = self.database().query_timeout();
         self.session().write_settings(timeout, &mut opening);
         opening

@@ -1,0 +1,188 @@
+//! Definitions of the tables that a statement has touched.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use ziggurat_postgres::{driver::Row, error::DriverError, quoted};
+
+use crate::{
+    Reason, Table,
+    capture::{
+        Capture, Stop,
+        opening::{FACTS, MISSING},
+        touched::Touched,
+    },
+    change::Column,
+};
+
+/// Tables that a statement has touched.
+#[derive(Debug, Default)]
+pub(super) struct Described {
+    /// The tables that hold rows.
+    pub(super) found: Vec<Stored>,
+    /// The same by OID, and the roots of partitions.
+    pub(super) tables: BTreeMap<u32, Arc<Table>>,
+}
+
+/// Table that holds rows.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) oid: u32,
+    /// The root of its partitions, or itself.
+    pub(super) root: u32,
+    /// Its name with its schema.
+    pub(super) name: String,
+    /// The same, quoted.
+    pub(super) path: String,
+    pub(super) is_readable: bool,
+    pub(super) bytes: u64,
+    /// The columns of its root, quoted.
+    pub(super) columns: Vec<String>,
+}
+
+impl Capture<'_> {
+    /// Asks for the definitions of touched tables.
+    pub(super) async fn describe(&mut self, touched: &Touched) -> Result<Described, Stop> {
+        let oids: Vec<_> = touched.tables().map(|oid| oid.to_string()).collect();
+        if oids.is_empty() {
+            return Ok(Described::default());
+        }
+        let oids = oids.join(",");
+        let roots = format!(
+            "(SELECT oid FROM unnest('{{{oids}}}'::oid[]) AS oid \
+             UNION SELECT pg_partition_root(oid) FROM unnest('{{{oids}}}'::oid[]) AS oid)"
+        );
+        let sql = format!(
+            "SELECT c.oid, coalesce(pg_partition_root(c.oid)::oid, c.oid), \
+             n.nspname, c.relname, coalesce(m.amname, '') = 'heap', \
+             has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'), \
+             pg_relation_size(c.oid) \
+             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             LEFT JOIN pg_am m ON m.oid = c.relam \
+             WHERE c.oid = ANY ('{{{oids}}}'::oid[]) ORDER BY n.nspname, c.relname; \
+             SELECT c.oid, n.nspname || '.' || c.relname, a.attname, a.atttypid, \
+             coalesce(array_position(i.indkey::int2[], a.attnum), 0), \
+             coalesce(({IS_GENERATED_ANEW}), false), \
+             array_to_string(ARRAY({SEQUENCES_OF_A_COLUMN}), ','), \
+             array_to_string(ARRAY({REFERENCES_OF_A_COLUMN}), E'\\t') \
+             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+             LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary \
+             WHERE c.oid IN {roots} ORDER BY c.oid, a.attnum"
+        );
+        let sets = self
+            .writer
+            .begin()
+            .ask_all(&sql, &mut FACTS.clone())
+            .await?;
+        let [stored, columns] = &*sets else {
+            return Err(MISSING.into());
+        };
+        let tables = tables(columns)?;
+        let mut found = Vec::new();
+        for row in stored {
+            let table = Stored::read(row, &tables)?;
+            if !row.get::<bool>(4)? {
+                return Err(Stop::Unseen(Reason::Unusual(table.name)));
+            }
+            found.push(table);
+        }
+        Ok(Described { found, tables })
+    }
+}
+
+/// Asks whether the default of a column is a volatile function without arguments.
+const IS_GENERATED_ANEW: &str = "SELECT f.provolatile = 'v' FROM pg_attrdef d \
+    CROSS JOIN pg_get_expr(d.adbin, d.adrelid) AS e (text) JOIN pg_proc f \
+    ON f.oid = CASE WHEN e.text ~ '^[a-z0-9_.]+[(][)]$' THEN to_regprocedure(e.text) END \
+    WHERE d.adrelid = c.oid AND d.adnum = a.attnum";
+
+/// Lists the sequences that a column owns, or that its default draws from.
+const SEQUENCES_OF_A_COLUMN: &str = "SELECT s.oid FROM pg_depend d \
+    JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
+    WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass \
+    AND d.refobjid = c.oid AND d.refobjsubid = a.attnum AND d.deptype IN ('a', 'i') \
+    UNION SELECT s.oid FROM pg_attrdef v JOIN pg_depend d \
+    ON d.classid = 'pg_attrdef'::regclass AND d.objid = v.oid \
+    AND d.refclassid = 'pg_class'::regclass \
+    JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S' \
+    WHERE v.adrelid = c.oid AND v.adnum = a.attnum";
+
+/// Lists the tables and columns that a column refers to, each with a line break between table and
+/// column.
+const REFERENCES_OF_A_COLUMN: &str = "SELECT m.nspname || '.' || t.relname || E'\\n' || b.attname \
+    FROM pg_constraint k CROSS JOIN unnest(k.conkey, k.confkey) AS pair (own, other) \
+    JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace m ON m.oid = t.relnamespace \
+    JOIN pg_attribute b ON b.attrelid = t.oid AND b.attnum = pair.other \
+    WHERE k.contype = 'f' AND k.conrelid = c.oid AND pair.own = a.attnum";
+
+/// Reads the columns of tables.
+fn tables(rows: &[Row]) -> Result<BTreeMap<u32, Arc<Table>>, DriverError> {
+    let mut tables: BTreeMap<u32, (Table, Vec<(i64, usize)>)> = BTreeMap::new();
+    for row in rows {
+        let (table, key) = tables.entry(row.get(0)?).or_insert_with(|| {
+            let table = Table {
+                name: String::new(),
+                columns: Vec::new(),
+                key: Vec::new(),
+            };
+            (table, Vec::new())
+        });
+        table.name = row.get(1)?;
+        let position: i64 = row.get(4)?;
+        if position > 0 {
+            key.push((position, table.columns.len()));
+        }
+        let sequences: String = row.get(6)?;
+        let sequences = sequences.split(',').filter_map(|oid| oid.parse().ok());
+        table.columns.push(Column {
+            name: row.get(2)?,
+            type_oid: row.get(3)?,
+            is_generated_anew: row.get(5)?,
+            sequences: sequences.collect(),
+            refers_to: references(row.text(7)?),
+        });
+    }
+    let tables = tables.into_iter().map(|(oid, (mut table, mut key))| {
+        key.sort_unstable();
+        table.key = key.into_iter().map(|(_, place)| place).collect();
+        (oid, Arc::new(table))
+    });
+    Ok(tables.collect())
+}
+
+fn references(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split('\t').filter_map(|pair| pair.split_once('\n'));
+    let pairs = pairs.map(|(table, column)| (table.to_owned(), column.to_owned()));
+    pairs.collect()
+}
+
+// === impl Described ===
+
+impl Described {
+    /// Returns the name under which the rows of a table are shown.
+    pub(super) fn shown_as(&self, oid: u32) -> Option<String> {
+        let stored = self.found.iter().find(|table| table.oid == oid);
+        let root = stored.map_or(oid, |table| table.root);
+        self.tables.get(&root).map(|table| table.name.clone())
+    }
+}
+
+// === impl Stored ===
+
+impl Stored {
+    fn read(row: &Row, tables: &BTreeMap<u32, Arc<Table>>) -> Result<Self, DriverError> {
+        let (schema, name) = (row.text(2)?, row.text(3)?);
+        let root = row.get(1)?;
+        let columns = tables.get(&root).into_iter().flat_map(|it| &it.columns);
+        let bytes: i64 = row.get(6)?;
+        Ok(Self {
+            oid: row.get(0)?,
+            root,
+            name: format!("{schema}.{name}"),
+            path: format!("{}.{}", quoted(schema), quoted(name)),
+            is_readable: row.get(5)?,
+            bytes: bytes.unsigned_abs(),
+            columns: columns.map(|column| quoted(&column.name)).collect(),
+        })
+    }
+}

@@ -1,0 +1,213 @@
+//! The beginning of a run: the snapshot, and what the transaction has counted so far.
+
+use std::collections::HashMap;
+
+use ziggurat_postgres::{driver::Row, error::DriverError, quoted};
+use ziggurat_sql::{Lexer, Token};
+
+use crate::{
+    Reason,
+    capture::{Capture, Stop},
+};
+
+/// Most sequences that are looked at.
+const MAX_SEQUENCES: usize = 2000;
+
+/// Bytes of answers about definitions.
+pub(super) const FACTS: usize = 16 << 20;
+
+/// Number of added, changed and removed rows of each relation. PostgreSQL counts on from earlier
+/// transactions of the session, and counts what a subtransaction has undone.
+pub(super) type Counters = HashMap<u32, [u64; 3]>;
+
+/// Facts from before the statement.
+#[derive(Debug)]
+pub(super) struct Opening {
+    /// The id of the transaction; its low 32 bits.
+    pub(super) transaction: u32,
+    /// The name of the snapshot.
+    snapshot: String,
+    /// The next multixact.
+    pub(super) multixact: u32,
+    /// The beginning of the second in which it began, in UTC and in the zone of the session.
+    pub(super) began: [String; 2],
+    pub(super) counters: Counters,
+    /// The last value of each sequence, and its step; `None` if there are too many.
+    pub(super) sequences: Option<HashMap<u32, LastValue>>,
+    /// The OID of the table that an INSERT names.
+    pub(super) inserts: Option<u32>,
+}
+
+/// State of a sequence.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastValue {
+    /// The value before its first one, if none was drawn.
+    pub(super) last: i64,
+}
+
+/// INSERT with a list of columns, as a text has it.
+#[derive(Debug)]
+pub(super) struct Insert {
+    /// The name of the table, quoted.
+    table: String,
+    pub(super) columns: Vec<String>,
+}
+
+/// Counts rows of tables, of the catalogue too.
+pub(super) const COUNTERS: &str = "SELECT c.oid, pg_stat_get_xact_tuples_inserted(c.oid), \
+    pg_stat_get_xact_tuples_updated(c.oid), pg_stat_get_xact_tuples_deleted(c.oid) \
+    FROM pg_class c WHERE c.relkind IN ('r', 'm') \
+    AND pg_stat_get_xact_tuples_inserted(c.oid) + pg_stat_get_xact_tuples_updated(c.oid) \
+    + pg_stat_get_xact_tuples_deleted(c.oid) > 0";
+
+/// Lists the last values of sequences.
+pub(super) const SEQUENCES: &str = "SELECT seqrelid, coalesce(\
+    CASE WHEN has_sequence_privilege(seqrelid, 'USAGE') \
+    AND has_sequence_privilege(seqrelid, 'SELECT') \
+    THEN pg_sequence_last_value(seqrelid) END, seqstart - seqincrement) \
+    FROM pg_sequence LIMIT 2001";
+
+/// Commands that keep nothing of what they set: the transaction goes on as it was.
+const APART: &str = "SAVEPOINT ziggurat; SET LOCAL search_path = pg_catalog";
+const TOGETHER: &str = "ROLLBACK TO SAVEPOINT ziggurat; RELEASE SAVEPOINT ziggurat";
+
+impl Capture<'_> {
+    /// Begins the transaction of the writer.
+    pub(super) async fn open(&mut self, named: Option<&Insert>) -> Result<Opening, Stop> {
+        let level = self.level().await?;
+        let lock = self.rules.lock_timeout.as_millis();
+        let opening = self
+            .writer
+            .opening(&format!("BEGIN ISOLATION LEVEL {level} READ WRITE"));
+        let named = named.map_or("NULL".to_owned(), |insert| literal(&insert.table));
+        let sql = format!(
+            "{opening}; SET LOCAL lock_timeout = {lock}; \
+             SELECT pg_catalog.pg_current_xact_id(), pg_catalog.pg_export_snapshot(), \
+             pg_catalog.mxid_age('1'), pg_catalog.current_setting('track_counts'), \
+             pg_catalog.date_trunc('second', localtimestamp), \
+             pg_catalog.to_regclass({named})::pg_catalog.oid; \
+             {APART}; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'; \
+             SELECT date_trunc('second', now()); {COUNTERS}; {SEQUENCES}; {TOGETHER}"
+        );
+        let sets = self
+            .writer
+            .begin()
+            .ask_all(&sql, &mut FACTS.clone())
+            .await?;
+        let [first, times, counters, sequences] = &*sets else {
+            return Err(MISSING.into());
+        };
+        let (Some(row), Some(time)) = (first.first(), times.first()) else {
+            return Err(MISSING.into());
+        };
+        if row.text(3)? != "on" {
+            return Err(Stop::Unseen(Reason::Uncounted));
+        }
+        let full: u64 = row.text(0)?.parse().map_err(DriverError::value)?;
+        let age: i64 = row.get(2)?;
+        let low = |wide: i64| u32::try_from(wide & 0xffff_ffff).unwrap_or_default();
+        Ok(Opening {
+            transaction: u32::try_from(full & 0xffff_ffff).unwrap_or_default(),
+            snapshot: row.get(1)?,
+            multixact: low(age + 1),
+            began: [time.get(0)?, row.get(4)?],
+            counters: counted(counters)?,
+            sequences: last_values(sequences)?,
+            inserts: row.get(5)?,
+        })
+    }
+
+    /// Returns the level of isolation of the writer.
+    async fn level(&mut self) -> Result<&'static str, Stop> {
+        let sql = "SELECT pg_catalog.current_setting('default_transaction_isolation')";
+        let rows = self.writer.begin().ask(sql).await?;
+        let level = rows.first().ok_or(MISSING)?.text(0)?;
+        Ok(if level == "serializable" {
+            "SERIALIZABLE"
+        } else {
+            "REPEATABLE READ"
+        })
+    }
+
+    /// Begins the transaction of the reader, with the snapshot of the writer. Must come after the
+    /// statement: the reader remembers which transaction is the newest.
+    pub(super) async fn join(&mut self, opening: &Opening) -> Result<(), Stop> {
+        let snapshot = &opening.snapshot;
+        let begin = format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
+            literal(snapshot)
+        );
+        let sql = format!("{}; {FORMATS}", self.reader.opening(&begin));
+        let joined = self.reader.begin().run(&sql).await;
+        joined.map_err(|error| match error {
+            DriverError::Server(error) if ["22023", "42704", "58P01"].contains(&&*error.code) => {
+                Stop::Unseen(Reason::Snapshot)
+            }
+            error => error.into(),
+        })
+    }
+}
+
+/// Settings for one form of each value.
+pub(super) const FORMATS: &str = "SET LOCAL search_path = pg_catalog; \
+    SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL IntervalStyle = postgres; \
+    SET LOCAL TimeZone = 'UTC'; SET LOCAL bytea_output = hex; SET LOCAL extra_float_digits = 1; \
+    SET LOCAL lc_monetary = 'C'; SET LOCAL xmlbinary = base64";
+
+pub(super) const MISSING: DriverError = DriverError::Protocol("a question has no answer");
+
+/// Reads counters of relations.
+pub(super) fn counted(rows: &[Row]) -> Result<Counters, DriverError> {
+    let counters = rows.iter().map(|row| {
+        let count = |at| row.get(at).map(|count: i64| count.unsigned_abs());
+        Ok((row.get(0)?, [count(1)?, count(2)?, count(3)?]))
+    });
+    counters.collect()
+}
+
+/// Reads the last values of sequences, unless there are too many.
+pub(super) fn last_values(rows: &[Row]) -> Result<Option<HashMap<u32, LastValue>>, DriverError> {
+    if rows.len() > MAX_SEQUENCES {
+        return Ok(None);
+    }
+    let values = rows.iter().map(|row| {
+        let last = row.get(1)?;
+        Ok((row.get(0)?, LastValue { last }))
+    });
+    values.collect::<Result<_, DriverError>>().map(Some)
+}
+
+/// Returns the INSERT that a text begins with, if it has a list of columns.
+pub(super) fn inserted(text: &str) -> Option<Insert> {
+    let mut tokens = Lexer::new(text).peekable();
+    for keyword in ["insert", "into"] {
+        let Some(Token::Word(word)) = tokens.next() else {
+            return None;
+        };
+        word.eq_ignore_ascii_case(keyword).then_some(())?;
+    }
+    let mut table = quoted(&tokens.next()?.identifier()?);
+    if tokens.peek() == Some(&Token::Symbol(b'.')) {
+        tokens.next();
+        table = format!("{table}.{}", quoted(&tokens.next()?.identifier()?));
+    }
+    if matches!(tokens.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case("as")) {
+        tokens.next();
+        tokens.next();
+    }
+    (tokens.next()? == Token::Symbol(b'(')).then_some(())?;
+    let mut columns = Vec::new();
+    loop {
+        columns.push(tokens.next()?.identifier()?.into_owned());
+        match tokens.next()? {
+            Token::Symbol(b',') => {}
+            Token::Symbol(b')') => return Some(Insert { table, columns }),
+            _ => return None,
+        }
+    }
+}
+
+/// Writes a text as a literal.
+pub(super) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

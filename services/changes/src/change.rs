@@ -1,0 +1,206 @@
+//! Changed rows.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::Digest;
+
+/// Value as PostgreSQL prints it; `None` for NULL.
+pub type Text = Option<Box<str>>;
+
+/// Everything that a statement changed.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The changed tables, by name.
+    pub tables: Vec<TableChanges>,
+    /// Changed tables that the caller may not read.
+    pub unread: Vec<Unread>,
+    /// Sequences that it drew numbers from.
+    pub sequences: Vec<Sequence>,
+    /// Fingerprint of all of it.
+    pub digest: Digest,
+}
+
+/// Changed rows of a table, or of all partitions of a table.
+#[derive(Clone, Debug)]
+pub struct TableChanges {
+    /// The table, or the root of its partitions.
+    pub table: Arc<Table>,
+    /// The rows, by key.
+    pub changes: Vec<Change>,
+}
+
+/// Changed table that the caller may not read. The numbers are upper bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Its name with its schema.
+    pub table: String,
+    /// Number of added, changed and removed rows.
+    pub rows: [u64; 3],
+}
+
+/// Sequence that numbers were drawn from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    pub(crate) oid: u32,
+    /// Its name with its schema.
+    pub name: String,
+    /// Its last value before the statement.
+    pub(crate) before: i64,
+    /// Its last value after the statement.
+    pub(crate) after: i64,
+}
+
+/// Table as far as its changes need it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Its name with its schema.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// The places of the columns of its primary key.
+    pub key: Vec<usize>,
+}
+
+/// Column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// The OID of its type.
+    pub(crate) type_oid: u32,
+    /// Sequences that it owns, or that its default draws from.
+    pub(crate) sequences: Vec<u32>,
+    /// The columns that it refers to: name of the table, name of the column.
+    pub(crate) refers_to: Vec<(String, String)>,
+    /// Its default is a volatile function without arguments.
+    pub(crate) is_generated_anew: bool,
+}
+
+/// Changed row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A row that was not there before.
+    Added(Vec<Text>),
+    /// A row before and after.
+    Changed {
+        /// The values before.
+        before: Vec<Text>,
+        /// The values after.
+        after: Vec<Text>,
+    },
+    /// A row that is not there any more.
+    Removed(Vec<Text>),
+}
+
+// === impl Seen ===
+
+impl Seen {
+    /// Returns the number of changed rows that were read.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.tables.iter().map(|table| table.changes.len()).sum()
+    }
+}
+
+// === impl TableChanges ===
+
+impl TableChanges {
+    /// Pairs the rows of a table before and after, by its key.
+    pub(crate) fn pair(table: Arc<Table>, before: Vec<Vec<Text>>, after: Vec<Vec<Text>>) -> Self {
+        if table.key.is_empty() {
+            let changes = without_key(before, after);
+            return Self { table, changes };
+        }
+        let mut by_key: BTreeMap<Vec<Text>, [Option<Vec<Text>>; 2]> = BTreeMap::new();
+        for (side, rows) in [before, after].into_iter().enumerate() {
+            for row in rows {
+                let pair = by_key.entry(table.key_of(&row)).or_default();
+                pair[side] = Some(row);
+            }
+        }
+        let changes = by_key.into_values().filter_map(|pair| match pair {
+            // An update that sets what was there changes nothing.
+            [Some(before), Some(after)] if before == after => None,
+            [Some(before), Some(after)] => Some(Change::Changed { before, after }),
+            [Some(before), None] => Some(Change::Removed(before)),
+            [None, after] => after.map(Change::Added),
+        });
+        Self {
+            changes: changes.collect(),
+            table,
+        }
+    }
+}
+
+/// Returns the rows that one side has more often than the other.
+fn without_key(before: Vec<Vec<Text>>, after: Vec<Vec<Text>>) -> Vec<Change> {
+    let mut surplus: BTreeMap<Vec<Text>, i64> = BTreeMap::new();
+    for row in before {
+        *surplus.entry(row).or_default() -= 1;
+    }
+    for row in after {
+        *surplus.entry(row).or_default() += 1;
+    }
+    let mut changes = Vec::new();
+    for (row, count) in surplus {
+        let change = if count < 0 {
+            Change::Removed
+        } else {
+            Change::Added
+        };
+        let times = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+        changes.extend(std::iter::repeat_n(row, times).map(change));
+    }
+    changes
+}
+
+// === impl Table ===
+
+impl Table {
+    /// Returns the values of the key of a row.
+    #[must_use]
+    pub fn key_of(&self, row: &[Text]) -> Vec<Text> {
+        self.key.iter().map(|place| row[*place].clone()).collect()
+    }
+}
+
+// === impl Change ===
+
+impl Change {
+    /// Returns the row before.
+    #[must_use]
+    pub fn before(&self) -> Option<&[Text]> {
+        match self {
+            Self::Added(_) => None,
+            Self::Changed { before: row, .. } | Self::Removed(row) => Some(row),
+        }
+    }
+
+    /// Returns the row after.
+    #[must_use]
+    pub fn after(&self) -> Option<&[Text]> {
+        match self {
+            Self::Removed(_) => None,
+            Self::Changed { after: row, .. } | Self::Added(row) => Some(row),
+        }
+    }
+
+    /// Returns whether the value in this place of the row after was not there before.
+    pub(crate) fn is_new(&self, place: usize) -> bool {
+        match self {
+            Self::Added(_) => true,
+            Self::Changed { before, after } => before[place] != after[place],
+            Self::Removed(_) => false,
+        }
+    }
+
+    /// Returns the sign of an added, a changed or a removed row.
+    #[must_use]
+    pub fn sign(&self) -> char {
+        match self {
+            Self::Added(_) => '+',
+            Self::Changed { .. } => '~',
+            Self::Removed(_) => '-',
+        }
+    }
+}
