@@ -1,4 +1,4 @@
-//! Runs a statement, finds out what it changed, and rolls it back.
+//! Runs a statement in a transaction, and finds out what it changed.
 
 mod describe;
 mod opening;
@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use ziggurat_postgres::{
     error::{DriverError, Phase, QueryError},
-    pool::Lease,
+    pool::{Lease, Pool},
 };
 
 use crate::{
@@ -19,9 +19,8 @@ use crate::{
         opening::{Counters, Opening},
         touched::Touched,
     },
-    change::{Seen, TableChanges, Unread},
+    change::{Seen, Sequence, TableChanges, Unread},
     digest::{Digest, Run},
-    text::reason_of,
 };
 
 /// Outcome of a preview.
@@ -35,13 +34,13 @@ pub enum Outcome {
 
 /// Reason for the end of a capture.
 #[derive(Debug)]
-enum Stop {
+pub(crate) enum Stop {
     Unseen(Reason),
     Failed(QueryError),
 }
 
 /// Two connections of one caller, with one snapshot.
-struct Capture<'a> {
+pub(crate) struct Capture<'a> {
     writer: Lease,
     reader: Lease,
     rules: &'a Rules,
@@ -49,42 +48,24 @@ struct Capture<'a> {
     left: usize,
 }
 
-/// Runs a statement in a transaction, returns what it changed, and rolls it back.
-///
-/// The two connections must be of one pool. Both are free again afterwards.
-///
-/// # Errors
-/// Fails if the statement fails, or a connection.
-pub async fn preview(
-    writer: Lease,
-    reader: Lease,
-    text: &str,
-    rules: &Rules,
-) -> Result<Outcome, QueryError> {
-    if let Some(reason) = reason_of(text) {
-        return Ok(Outcome::Unseen(reason));
-    }
-    let mut capture = Capture {
-        writer,
-        reader,
-        rules,
-        left: rules.max_bytes,
-    };
-    let outcome = match capture.run(text).await {
-        Ok(seen) => Ok(Outcome::Seen(Box::new(seen))),
-        Err(Stop::Unseen(reason)) => Ok(Outcome::Unseen(reason)),
-        Err(Stop::Failed(error @ QueryError::Failed { .. })) => Err(error),
-        // The state of the connections is unknown: they are closed when they are dropped.
-        Err(Stop::Failed(error)) => return Err(error),
-    };
-    capture.roll_back().await?;
-    outcome
-}
-
 // === impl Capture ===
 
+impl<'a> Capture<'a> {
+    /// Leases two connections of a caller.
+    pub(crate) async fn begin(pool: &Pool, rules: &'a Rules) -> Result<Self, QueryError> {
+        Ok(Self {
+            writer: pool.lease().await?,
+            reader: pool.lease().await?,
+            rules,
+            left: rules.max_bytes,
+        })
+    }
+}
+
 impl Capture<'_> {
-    async fn run(&mut self, text: &str) -> Result<Seen, Stop> {
+    /// Runs a statement in a new transaction, which stays open. Returns what it changed, and the id of
+    /// the transaction.
+    pub(crate) async fn run(&mut self, text: &str) -> Result<(Seen, u64), Stop> {
         let named = opening::inserted(text);
         let opening = self.open(named.as_ref()).await?;
         self.writer.begin().run(text).await?;
@@ -106,12 +87,14 @@ impl Capture<'_> {
             inserts: inserted.zip(named.map(|insert| insert.columns)),
             ignored: self.rules.ignored.clone(),
         };
-        Ok(Seen {
+        let seen = Seen {
             digest: Digest::of(&tables, &unread, &run),
+            notes: notes(&run.drawn, &unread, &described),
             tables,
             unread,
             sequences: run.drawn,
-        })
+        };
+        Ok((seen, opening.transaction))
     }
 
     /// Returns the reason for which the changed tables have no preview.
@@ -159,15 +142,52 @@ impl Capture<'_> {
         Ok(tables)
     }
 
-    /// Rolls both transactions back.
-    async fn roll_back(&mut self) -> Result<(), QueryError> {
-        for lease in [&mut self.writer, &mut self.reader] {
-            let ended = lease.begin().run("ROLLBACK").await;
-            ended.map_err(|error| QueryError::new(error, Phase::Commit, 0))?;
-            lease.settle();
+    /// Ends both transactions after a run that was stopped, and returns the reason.
+    pub(crate) async fn stop(mut self, stop: Stop) -> Result<Reason, QueryError> {
+        match stop {
+            // Both connections are closed when they are dropped.
+            Stop::Failed(error) if is_lost(&error) => Err(error),
+            Stop::Failed(error) => self.roll_back().await.and(Err(error)),
+            Stop::Unseen(reason) => self.roll_back().await.map(|()| reason),
         }
-        Ok(())
     }
+
+    /// Rolls both transactions back.
+    pub(crate) async fn roll_back(&mut self) -> Result<(), QueryError> {
+        end(&mut self.reader, "ROLLBACK").await?;
+        end(&mut self.writer, "ROLLBACK").await
+    }
+
+    /// Commits what the statement changed.
+    pub(crate) async fn commit(&mut self) -> Result<(), QueryError> {
+        end(&mut self.reader, "ROLLBACK").await?;
+        end(&mut self.writer, "COMMIT").await
+    }
+}
+
+/// Ends the transaction of a connection, which is free then.
+async fn end(lease: &mut Lease, how: &str) -> Result<(), QueryError> {
+    let ended = lease.begin().run(how).await;
+    if ended.is_ok() || matches!(ended, Err(DriverError::Server(_))) {
+        lease.settle();
+    }
+    ended.map_err(|error| QueryError::new(error, Phase::Commit, 0))
+}
+
+/// Returns whether the state of a connection is unknown after an error.
+pub(crate) fn is_lost(error: &QueryError) -> bool {
+    !matches!(error, QueryError::Failed { report, .. } if report.severity == "ERROR")
+}
+
+/// Describes what the changed rows do not show.
+fn notes(drawn: &[Sequence], unread: &[Unread], described: &Described) -> Vec<String> {
+    let drawn = drawn
+        .iter()
+        .map(|it| format!("Numbers of {} stay drawn.", it.name));
+    let unread = unread.iter().map(Unread::note);
+    let outside = described.outside.iter();
+    let outside = outside.map(|name| format!("{name} may have effects outside of the tables."));
+    drawn.chain(unread).chain(outside).collect()
 }
 
 /// Counts the events of tables that cannot be read.

@@ -16,6 +16,8 @@ pub struct Seen {
     pub unread: Vec<Unread>,
     /// Sequences that it drew numbers from.
     pub sequences: Vec<Sequence>,
+    /// Sentences about what the rows do not show.
+    pub notes: Vec<String>,
     /// Fingerprint of all of it.
     pub digest: Digest,
 }
@@ -99,6 +101,29 @@ impl Seen {
     #[must_use]
     pub fn rows(&self) -> usize {
         self.tables.iter().map(|table| table.changes.len()).sum()
+    }
+}
+
+// === impl Unread ===
+
+impl Unread {
+    /// Says how many rows changed that cannot be read.
+    pub(crate) fn note(&self) -> String {
+        let words = ["added", "changed", "removed"];
+        let counts = self.rows.iter().zip(words).filter(|(count, _)| **count > 0);
+        let counts: Vec<_> = counts
+            .enumerate()
+            .map(|(at, (count, word))| match (at, count) {
+                (0, 1) => format!("1 row {word}"),
+                (0, _) => format!("{count} rows {word}"),
+                _ => format!("{count} {word}"),
+            })
+            .collect();
+        format!(
+            "{}: {}, which you may not read.",
+            self.table,
+            counts.join(", ")
+        )
     }
 }
 

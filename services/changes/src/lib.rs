@@ -1,6 +1,6 @@
 //! Shows the rows that a statement would change, before anything is committed.
 //!
-//! A statement runs in a transaction that is rolled back. Before that, two connections find out
+//! [`preview`] runs a statement in a transaction that is rolled back. Before that, two connections find out
 //! what it did: the *writer*, which ran it, and the *reader*, which has the same snapshot and so
 //! sees the rows as they were. Both need SELECT on the tables, and nothing else: no superuser, no
 //! extension, no trigger.
@@ -10,15 +10,17 @@
 //! still sees in the same place fall out, and the others are the rows before the statement. The
 //! locks of the transaction name every table that it wrote, also by cascades, triggers and rules.
 //!
+//! [`commit`] runs the statement again, and commits it if it changes the same rows: two runs are
+//! compared by their [`Digest`], in which drawn numbers, the time and random identifiers are marks.
+//!
 //! ```no_run
 //! use ziggurat_changes::{Outcome, Rules, preview};
 //! use ziggurat_postgres::pool::Pool;
 //!
 //! # async fn example(pool: Pool) -> Result<(), Box<dyn std::error::Error>> {
-//! let [writer, reader] = [pool.lease().await?, pool.lease().await?];
 //! let text = "DELETE FROM orders WHERE id = 7";
-//! match preview(writer, reader, text, &Rules::default()).await? {
-//!     Outcome::Seen(seen) => println!("{} rows", seen.rows()),
+//! match preview(&pool, text, &Rules::default()).await? {
+//!     Outcome::Seen(seen) => println!("{}", seen.described()),
 //!     Outcome::Unseen(reason) => println!("There is no preview: {reason}."),
 //! }
 //! # Ok(())
@@ -27,17 +29,21 @@
 
 mod capture;
 mod change;
+mod commit;
 mod digest;
 mod reason;
 mod rules;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use self::{
-    capture::{Outcome, preview},
+    capture::Outcome,
     change::{Change, Seen, Sequence, Table, TableChanges, Text, Unread},
+    commit::{Decision, commit, preview},
     digest::{Digest, Ignored},
     reason::Reason,
     rules::{Rules, Unreadable},
+    shown::Shown,
 };

@@ -1,6 +1,8 @@
 //! Tests on a real PostgreSQL: what a preview shows equals a full comparison of the tables.
 
+mod commits;
 mod random;
+mod shown;
 
 use std::collections::BTreeMap;
 
@@ -87,10 +89,8 @@ async fn compared(connection: &mut PgConnection, text: &str) -> Result<Rows, Str
 }
 
 async fn seen(pool: &Pool, text: &str) -> Result<Outcome, String> {
-    let (writer, reader) = (pool.lease().await, pool.lease().await);
-    let rules = Rules::default();
-    let outcome = preview(writer.expect("one"), reader.expect("two"), text, &rules);
-    outcome.await.map_err(|error| match error {
+    let outcome = preview(pool, text, &Rules::default()).await;
+    outcome.map_err(|error| match error {
         ziggurat_postgres::error::QueryError::Failed { report, .. } => report.sqlstate,
         error => panic!("{text}: {error:?}"),
     })

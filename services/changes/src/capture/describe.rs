@@ -21,6 +21,8 @@ pub(super) struct Described {
     pub(super) found: Vec<Stored>,
     /// The same by OID, and the roots of partitions.
     pub(super) tables: BTreeMap<u32, Arc<Table>>,
+    /// Functions of triggers with words for effects outside of the tables.
+    pub(super) outside: Vec<String>,
 }
 
 /// Table that holds rows.
@@ -60,21 +62,25 @@ impl Capture<'_> {
              LEFT JOIN pg_am m ON m.oid = c.relam \
              WHERE c.oid = ANY ('{{{oids}}}'::oid[]) ORDER BY n.nspname, c.relname; \
              SELECT c.oid, n.nspname || '.' || c.relname, a.attname, a.atttypid, \
-             coalesce(array_position(i.indkey::int2[], a.attnum), 0), \
+             coalesce(array_position(i.indkey::int2[], a.attnum) + 1, 0), \
              coalesce(({IS_GENERATED_ANEW}), false), \
              array_to_string(ARRAY({SEQUENCES_OF_A_COLUMN}), ','), \
              array_to_string(ARRAY({REFERENCES_OF_A_COLUMN}), E'\\t') \
              FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
              LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary \
-             WHERE c.oid IN {roots} ORDER BY c.oid, a.attnum"
+             WHERE c.oid IN {roots} ORDER BY c.oid, a.attnum; \
+             SELECT DISTINCT n.nspname || '.' || f.proname FROM pg_trigger g \
+             JOIN pg_proc f ON f.oid = g.tgfoid JOIN pg_namespace n ON n.oid = f.pronamespace \
+             WHERE g.tgrelid IN {roots} AND NOT g.tgisinternal \
+             AND f.prosrc ~* '\\m(pg_notify|notify|dblink\\w*|http\\w*|copy)\\M' ORDER BY 1"
         );
         let sets = self
             .writer
             .begin()
             .ask_all(&sql, &mut FACTS.clone())
             .await?;
-        let [stored, columns] = &*sets else {
+        let [stored, columns, outside] = &*sets else {
             return Err(MISSING.into());
         };
         let tables = tables(columns)?;
@@ -86,7 +92,12 @@ impl Capture<'_> {
             }
             found.push(table);
         }
-        Ok(Described { found, tables })
+        let outside = outside.iter().map(|row| row.get(0));
+        Ok(Described {
+            outside: outside.collect::<Result<_, _>>()?,
+            found,
+            tables,
+        })
     }
 }
 

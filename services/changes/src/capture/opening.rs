@@ -23,8 +23,8 @@ pub(super) type Counters = HashMap<u32, [u64; 3]>;
 /// Facts from before the statement.
 #[derive(Debug)]
 pub(super) struct Opening {
-    /// The id of the transaction; its low 32 bits.
-    pub(super) transaction: u32,
+    /// The id of the transaction.
+    pub(super) transaction: u64,
     /// The name of the snapshot.
     snapshot: String,
     /// The next multixact.
@@ -103,11 +103,10 @@ impl Capture<'_> {
         if row.text(3)? != "on" {
             return Err(Stop::Unseen(Reason::Uncounted));
         }
-        let full: u64 = row.text(0)?.parse().map_err(DriverError::value)?;
         let age: i64 = row.get(2)?;
         let low = |wide: i64| u32::try_from(wide & 0xffff_ffff).unwrap_or_default();
         Ok(Opening {
-            transaction: u32::try_from(full & 0xffff_ffff).unwrap_or_default(),
+            transaction: row.text(0)?.parse().map_err(DriverError::value)?,
             snapshot: row.get(1)?,
             multixact: low(age + 1),
             began: [time.get(0)?, row.get(4)?],

@@ -31,11 +31,8 @@ impl Capture<'_> {
             format!("SELECT {columns} FROM ONLY {path} AS t WHERE age(t.xmin) <= 0 LIMIT {most}");
         let after = self.values(Side::Writer, &sql).await?;
         // Rows with a deletion, an update or a lock since: by the transaction, or by others.
-        let Opening {
-            transaction,
-            multixact,
-            ..
-        } = opening;
+        let multixact = opening.multixact;
+        let transaction = opening.transaction & 0xffff_ffff;
         let sql = format!(
             "SELECT t.ctid FROM ONLY {path} AS t \
              WHERE age(t.xmax) BETWEEN 1 AND age('{transaction}'::xid) \

@@ -13,7 +13,7 @@ impl Random {
     }
 
     /// Returns a number from 1 to a limit.
-    fn up_to(&mut self, limit: u64) -> u64 {
+    pub(super) fn up_to(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

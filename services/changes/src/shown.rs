@@ -1,0 +1,298 @@
+//! Changed rows as people and programs see them.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use serde::Serialize;
+use ziggurat_text::hidden;
+
+use crate::change::{Change, Column, Seen, Table, TableChanges};
+
+/// Limits of the text for a person.
+const MAX_ROWS: usize = 20;
+const MAX_CHARACTERS: usize = 4000;
+
+/// Limits of the object for a program.
+const MAX_CHANGES: usize = 200;
+const MAX_BYTES: usize = 256 << 10;
+
+/// OIDs of types with values that need no quotes: booleans and numbers.
+const PLAIN: [u32; 8] = [16, 20, 21, 23, 26, 700, 701, 1700];
+
+const INFALLIBLE: &str = "a string takes everything";
+
+/// Changed rows as an object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shown<'a> {
+    rows: usize,
+    tables: Vec<ShownTable<'a>>,
+    uncompared: Vec<ShownUnread<'a>>,
+    sequences: Vec<&'a str>,
+    notes: &'a [String],
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ShownTable<'a> {
+    table: &'a str,
+    inserted: usize,
+    updated: usize,
+    deleted: usize,
+    key: Vec<&'a str>,
+    changes: Vec<ShownChange<'a>>,
+    more: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ShownChange<'a> {
+    op: &'static str,
+    key: Vec<Option<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<BTreeMap<&'a str, Option<&'a str>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<BTreeMap<&'a str, Option<&'a str>>>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ShownUnread<'a> {
+    table: &'a str,
+    inserted: u64,
+    updated: u64,
+    deleted: u64,
+}
+
+// === impl Seen ===
+
+impl Seen {
+    /// Returns an object for a program, with the first changes.
+    #[must_use]
+    pub fn shown(&self) -> Shown<'_> {
+        let (mut changes, mut bytes) = (MAX_CHANGES, MAX_BYTES);
+        let tables = self.tables.iter();
+        Shown {
+            rows: self.rows(),
+            tables: tables
+                .map(|table| ShownTable::of(table, &mut changes, &mut bytes))
+                .collect(),
+            uncompared: self
+                .unread
+                .iter()
+                .map(|unread| {
+                    let [inserted, updated, deleted] = unread.rows;
+                    ShownUnread {
+                        table: &unread.table,
+                        inserted,
+                        updated,
+                        deleted,
+                    }
+                })
+                .collect(),
+            sequences: self.sequences.iter().map(|it| &*it.name).collect(),
+            notes: &self.notes,
+        }
+    }
+
+    /// Describes the changes for a person: the tables, and the first rows of each.
+    #[must_use]
+    pub fn described(&self) -> String {
+        let mut text = String::new();
+        let mut left = MAX_ROWS;
+        let mut hidden_rows = 0;
+        for TableChanges { table, changes } in &self.tables {
+            let name = hidden::escaped(&table.name);
+            writeln!(text, "{name}: {}", counts(changes)).expect(INFALLIBLE);
+            for change in changes {
+                let line = table.line(change);
+                let is_full = text.chars().count() + line.chars().count() > MAX_CHARACTERS;
+                if left == 0 || is_full {
+                    left = 0;
+                    hidden_rows += 1;
+                    continue;
+                }
+                left -= 1;
+                writeln!(text, "  {line}").expect(INFALLIBLE);
+            }
+        }
+        if hidden_rows > 0 {
+            let rows = if hidden_rows == 1 { "row" } else { "rows" };
+            writeln!(text, "… {} more {rows}", grouped(hidden_rows)).expect(INFALLIBLE);
+        }
+        for note in &self.notes {
+            writeln!(text, "{}", hidden::escaped(note)).expect(INFALLIBLE);
+        }
+        text
+    }
+}
+
+// === impl ShownTable ===
+
+impl<'a> ShownTable<'a> {
+    /// Takes changes as long as there is room for them.
+    fn of(
+        TableChanges { table, changes }: &'a TableChanges,
+        left: &mut usize,
+        bytes: &mut usize,
+    ) -> Self {
+        let [inserted, updated, deleted] = by_kind(changes);
+        let mut shown = Vec::new();
+        for change in changes {
+            let change = ShownChange::of(table, change);
+            let size = change.size();
+            if *left == 0 || size > *bytes {
+                *left = 0;
+                break;
+            }
+            (*left, *bytes) = (*left - 1, *bytes - size);
+            shown.push(change);
+        }
+        Self {
+            table: &table.name,
+            inserted,
+            updated,
+            deleted,
+            key: table
+                .key
+                .iter()
+                .map(|place| &*table.columns[*place].name)
+                .collect(),
+            more: changes.len() - shown.len(),
+            changes: shown,
+        }
+    }
+}
+
+// === impl ShownChange ===
+
+impl<'a> ShownChange<'a> {
+    fn of(table: &'a Table, change: &'a Change) -> Self {
+        let row = change.after().or(change.before()).unwrap_or_default();
+        let values = |row: &'a [_]| {
+            let columns = table.columns.iter().zip(row).enumerate();
+            let columns = columns.filter(|(place, _)| change.shows(*place));
+            let values = columns.map(|(_, (column, text))| (&*column.name, Option::as_deref(text)));
+            values.collect()
+        };
+        Self {
+            op: match change {
+                Change::Added(_) => "insert",
+                Change::Changed { .. } => "update",
+                Change::Removed(_) => "delete",
+            },
+            key: table
+                .key
+                .iter()
+                .map(|place| row[*place].as_deref())
+                .collect(),
+            before: change.before().map(values),
+            after: change.after().map(values),
+        }
+    }
+
+    /// Returns about how many bytes it has as JSON.
+    fn size(&self) -> usize {
+        let sides = self.before.iter().chain(&self.after).flatten();
+        let sides = sides.map(|(name, text)| name.len() + text.map_or(4, str::len) + 6);
+        let key = self.key.iter().map(|text| text.map_or(4, str::len) + 3);
+        40 + sides.chain(key).sum::<usize>()
+    }
+}
+
+// === impl Table ===
+
+impl Table {
+    /// Describes a changed row in one line.
+    fn line(&self, change: &Change) -> String {
+        let row = change.after().or(change.before()).unwrap_or_default();
+        let key = self
+            .key
+            .iter()
+            .map(|place| self.columns[*place].with(&row[*place]));
+        let key: Vec<_> = key.collect();
+        let others = self.columns.iter().enumerate();
+        let others = others.filter(|(place, _)| !self.key.contains(place) && change.shows(*place));
+        let others = others.map(|(place, column)| match change {
+            Change::Changed { before, after } => {
+                let after = column.quoted(&after[place]);
+                format!("{} -> {after}", column.with(&before[place]))
+            }
+            Change::Added(row) | Change::Removed(row) => column.with(&row[place]),
+        });
+        let others: Vec<_> = others.collect();
+        let sign = match change {
+            Change::Added(_) => "+ ",
+            _ => "",
+        };
+        if key.is_empty() {
+            format!("{sign}{}", others.join(", "))
+        } else {
+            format!("{sign}{}: {}", key.join(", "), others.join(", "))
+        }
+    }
+}
+
+// === impl Column ===
+
+impl Column {
+    /// Writes its name and a value.
+    fn with(&self, text: &Option<Box<str>>) -> String {
+        format!("{} {}", hidden::escaped(&self.name), self.quoted(text))
+    }
+
+    /// Writes a value on one line, in quotes unless it is a number or a boolean.
+    fn quoted(&self, text: &Option<Box<str>>) -> String {
+        let Some(text) = text else {
+            return "NULL".to_owned();
+        };
+        if PLAIN.contains(&self.type_oid) {
+            return text.to_string();
+        }
+        let text = hidden::escaped(text)
+            .replace('\\', "\\\\")
+            .replace('\'', "''");
+        let text = text
+            .replace('\n', "\\n")
+            .replace('\r', "\\r")
+            .replace('\t', "\\t");
+        format!("'{text}'")
+    }
+}
+
+// === impl Change ===
+
+impl Change {
+    /// Returns whether a value is shown: of a changed row, the changed ones.
+    fn shows(&self, place: usize) -> bool {
+        !matches!(self, Self::Changed { .. }) || self.is_new(place)
+    }
+}
+
+/// Counts added, changed and removed rows.
+fn by_kind(changes: &[Change]) -> [usize; 3] {
+    let count = |sign| {
+        changes
+            .iter()
+            .filter(|change| change.sign() == sign)
+            .count()
+    };
+    ['+', '~', '-'].map(count)
+}
+
+/// Describes how many rows were added, changed and removed.
+fn counts(changes: &[Change]) -> String {
+    let words = ["added", "changed", "removed"];
+    let counts = by_kind(changes).into_iter().zip(words);
+    let counts = counts.filter(|(count, _)| *count > 0);
+    let counts = counts.map(|(count, word)| format!("{} {word}", grouped(count)));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// Writes a number with commas between groups of three digits.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

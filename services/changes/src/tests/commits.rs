@@ -1,0 +1,109 @@
+//! A commit does what its preview has shown, or nothing.
+
+use sqlx::{AssertSqlSafe, PgConnection};
+
+use super::*;
+use crate::{Decision, Digest, commit};
+
+async fn shown(pool: &Pool, text: &str) -> Digest {
+    match seen(pool, text).await {
+        Ok(Outcome::Seen(seen)) => seen.digest,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+async fn run(connection: &mut PgConnection, sql: &str) {
+    let ran = sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await;
+    ran.expect(sql);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_does_exactly_what_its_preview_has_shown() {
+    let mut fixture = given().await;
+    let pool = fixture.writable();
+    let mut random = random::Random::new(11);
+    let [mut committed, mut different] = [0, 0];
+    for turn in 0..COMMITS {
+        let (row, other) = (random.up_to(20), random.up_to(20));
+        let text = format!(
+            "WITH o AS (INSERT INTO orders (customer) VALUES ('c{turn}') RETURNING id) \
+             INSERT INTO line (ord, at) SELECT id, now() FROM o; \
+             UPDATE parent SET name = name || '{turn},' WHERE id = {row}"
+        );
+        let digest = shown(&pool, &text).await;
+        let between = match random.up_to(3) {
+            1 => format!("UPDATE parent SET name = name || 'x' WHERE id = {other}"),
+            2 => "SELECT nextval('orders_id_seq'), nextval('line_id_seq')".to_owned(),
+            _ => "INSERT INTO orders (customer) VALUES ('between')".to_owned(),
+        };
+        fixture.given(&between).await;
+        let is_same = !between.starts_with("UPDATE") || row != other;
+        let decision = commit(&pool, &text, &Rules::default(), &digest).await;
+        let sql = format!("SELECT count(*) FROM orders WHERE customer = 'c{turn}'");
+        let orders = fixture.count(&sql).await;
+        match decision.expect("it runs") {
+            Decision::Committed(_) => {
+                assert!(is_same && orders == 1, "{turn}: {text}; {between}");
+                committed += 1;
+            }
+            Decision::Different(_) => {
+                assert!(!is_same && orders == 0, "{turn}: {text}; {between}");
+                different += 1;
+            }
+            other => panic!("{turn}: {other:?}"),
+        }
+    }
+    assert!(committed > 50 && different > 0, "{committed} {different}");
+}
+
+/// Number of commits.
+const COMMITS: u64 = 100;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_others_commit_and_lock_meanwhile_are_not_of_the_statement() {
+    let mut fixture = given().await;
+    let pool = fixture.writable();
+    let mut locking = fixture.connect().await;
+    run(&mut fixture.outside, "SELECT pg_advisory_lock(7)").await;
+    let text = "SELECT pg_advisory_lock(7); UPDATE parent SET name = 'mine' WHERE id = 1";
+    let preview = tokio::spawn(async move { seen(&pool, text).await });
+    let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+    let waiting = async { while fixture.count(waits).await == 0 {} };
+    let limit = std::time::Duration::from_secs(60);
+    tokio::time::timeout(limit, waiting)
+        .await
+        .expect("it waits");
+    let meanwhile = "INSERT INTO parent (id, name) VALUES (500, 'new'); \
+                     DELETE FROM parent WHERE id = 60; \
+                     UPDATE parent SET name = 'theirs' WHERE id = 2";
+    run(&mut fixture.outside, meanwhile).await;
+    let lock = "BEGIN; SELECT FROM parent WHERE id IN (2, 3, 500) FOR KEY SHARE";
+    run(&mut locking, lock).await;
+    run(&mut fixture.outside, "SELECT pg_advisory_unlock(7)").await;
+    let found = match preview.await.expect("it ends") {
+        Ok(Outcome::Seen(seen)) => surplus(&seen),
+        other => panic!("{other:?}"),
+    };
+    let row = |name| format!("{:?}", [Some("1"), Some(name), Some("2")]);
+    let expected = [("parent 1", -1), ("mine", 1)];
+    let table = || "public.parent".to_owned();
+    let expected = expected.map(|(name, count)| ((table(), row(name)), count));
+    assert_eq!(found, Rows::from(expected));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_connection_keeps_a_transaction_after_a_preview() {
+    let mut fixture = given().await;
+    let pool = fixture.writable();
+    for text in [
+        "UPDATE parent SET name = 'x' WHERE id = 1",
+        "UPDATE parent SET name = 1 / 0 WHERE id = 1",
+        "no statement",
+        "TRUNCATE loose",
+    ] {
+        let _ = seen(&pool, text).await;
+        let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                    AND state LIKE 'idle in transaction%'";
+        assert_eq!(fixture.count(open).await, 0, "{text}");
+    }
+}
