@@ -45,6 +45,7 @@ const LEVELS: [&[&str]; 10] = [
         "services/postgres",
     ],
     &[
+        "services/changes",
         "services/knowledge",
         "services/state",
         "services/tokens",

@@ -1,15 +1,18 @@
 //! Runs a statement in a transaction, and finds out what it changed.
 
 mod describe;
+mod masked;
 mod opening;
 mod rows;
 mod touched;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use tokio::sync::OwnedSemaphorePermit;
 use ziggurat_postgres::{
     error::{DriverError, Phase, QueryError},
-    pool::{Lease, Pool},
+    pool::{Lease, LeasePair, Pool},
+    statement::{HeldRows, Statement},
 };
 
 use crate::{
@@ -20,7 +23,7 @@ use crate::{
         touched::Touched,
     },
     change::{Seen, Sequence, TableChanges, Unread},
-    digest::{Digest, Run},
+    digest::{Digest, Run as Facts},
 };
 
 /// Outcome of a preview.
@@ -39,10 +42,21 @@ pub(crate) enum Stop {
     Failed(QueryError),
 }
 
+/// Statement that ran in a transaction which is open.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) seen: Seen,
+    pub(crate) rows: HeldRows,
+    pub(crate) transaction: u64,
+}
+
 /// Two connections of one caller, with one snapshot.
+#[derive(Debug)]
 pub(crate) struct Capture<'a> {
     writer: Lease,
     reader: Lease,
+    /// Counts it among the captures of all callers.
+    _permit: OwnedSemaphorePermit,
     rules: &'a Rules,
     /// Bytes that values may still have.
     left: usize,
@@ -53,9 +67,15 @@ pub(crate) struct Capture<'a> {
 impl<'a> Capture<'a> {
     /// Leases two connections of a caller.
     pub(crate) async fn begin(pool: &Pool, rules: &'a Rules) -> Result<Self, QueryError> {
+        let LeasePair {
+            writer,
+            reader,
+            permit,
+        } = pool.lease_pair().await?;
         Ok(Self {
-            writer: pool.lease().await?,
-            reader: pool.lease().await?,
+            writer,
+            reader,
+            _permit: permit,
             rules,
             left: rules.max_bytes,
         })
@@ -63,38 +83,50 @@ impl<'a> Capture<'a> {
 }
 
 impl Capture<'_> {
-    /// Runs a statement in a new transaction, which stays open. Returns what it changed, and the id of
-    /// the transaction.
-    pub(crate) async fn run(&mut self, text: &str) -> Result<(Seen, u64), Stop> {
-        let named = opening::inserted(text);
+    /// Runs a statement in a new transaction, which stays open.
+    pub(crate) async fn run(&mut self, statement: &Statement) -> Result<Run, Stop> {
+        let named = opening::inserted(statement.text());
         let opening = self.open(named.as_ref()).await?;
-        self.writer.begin().run(text).await?;
+        let max_bytes = self.rules.max_bytes;
+        let rows = statement.run_within(&mut self.writer, max_bytes).await;
+        let rows = rows.map_err(|error| match error {
+            QueryError::Row(DriverError::Oversized { .. }) => {
+                Stop::Unseen(Reason::Returned(max_bytes))
+            }
+            error => Stop::Failed(error),
+        })?;
         let touched = self.touched(&opening).await?;
         if let Some(reason) = touched.reason() {
             return Err(Stop::Unseen(reason));
         }
-        let described = self.describe(&touched).await?;
+        let mut described = self.describe(&touched).await?;
         if let Some(reason) = self.refuses(&described) {
             return Err(Stop::Unseen(reason));
         }
+        let masked = self.mask(&mut described, rows.has_masked_source());
+        masked.await.map_err(Stop::Failed)?;
         self.join(&opening).await?;
         let tables = self.changes(&opening, &described).await?;
         let unread = unread(&opening.counters, &touched, &described);
         let inserted = opening.inserts.and_then(|oid| described.shown_as(oid));
-        let run = Run {
+        let facts = Facts {
             drawn: touched.drawn(&opening),
             times: touched.times(&opening),
             inserts: inserted.zip(named.map(|insert| insert.columns)),
             ignored: self.rules.ignored.clone(),
         };
         let seen = Seen {
-            digest: Digest::of(&tables, &unread, &run),
-            notes: notes(&run.drawn, &unread, &described),
+            digest: Digest::of(&tables, &unread, &facts),
+            notes: notes(&facts.drawn, &unread, &described),
             tables,
             unread,
-            sequences: run.drawn,
+            sequences: facts.drawn,
         };
-        Ok((seen, opening.transaction))
+        Ok(Run {
+            seen,
+            rows,
+            transaction: opening.transaction,
+        })
     }
 
     /// Returns the reason for which the changed tables have no preview.
@@ -135,7 +167,9 @@ impl Capture<'_> {
         }
         let tables = sides.into_iter().filter_map(|(root, [before, after])| {
             let table = Arc::clone(described.tables.get(&root)?);
-            Some(TableChanges::pair(table, before, after))
+            let mut pairs = TableChanges::pair(table, before, after);
+            pairs.table.sort(&mut pairs.changes);
+            Some(pairs)
         });
         let mut tables: Vec<_> = tables.filter(|it| !it.changes.is_empty()).collect();
         tables.sort_by(|one, other| one.table.name.cmp(&other.table.name));
@@ -155,13 +189,22 @@ impl Capture<'_> {
     /// Rolls both transactions back.
     pub(crate) async fn roll_back(&mut self) -> Result<(), QueryError> {
         end(&mut self.reader, "ROLLBACK").await?;
-        end(&mut self.writer, "ROLLBACK").await
+        end(&mut self.writer, "ROLLBACK").await?;
+        self.reset().await
     }
 
     /// Commits what the statement changed.
     pub(crate) async fn commit(&mut self) -> Result<(), QueryError> {
         end(&mut self.reader, "ROLLBACK").await?;
         end(&mut self.writer, "COMMIT").await
+    }
+
+    /// Drops what the statement changed of its session; only a connection without that is used again.
+    pub(crate) async fn reset(&mut self) -> Result<(), QueryError> {
+        if self.writer.is_shared() {
+            return Ok(());
+        }
+        end(&mut self.writer, "DISCARD ALL").await
     }
 }
 

@@ -4,6 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::Digest;
 
+/// Text of a masked value.
+pub(crate) const HIDDEN: &str = "***";
+
 /// Value as PostgreSQL prints it; `None` for NULL.
 pub type Text = Option<Box<str>>;
 
@@ -55,6 +58,9 @@ pub struct Sequence {
 /// Table as far as its changes need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
+    pub(crate) oid: u32,
+    /// True if new values could be made of masked ones.
+    pub(crate) hides_new: bool,
     /// Its name with its schema.
     pub name: String,
     /// Its columns.
@@ -70,12 +76,31 @@ pub struct Column {
     pub name: String,
     /// The OID of its type.
     pub(crate) type_oid: u32,
+    /// Its number in the table.
+    pub(crate) number: u16,
+    /// Its values are masked for the caller.
+    pub(crate) is_masked: bool,
     /// Sequences that it owns, or that its default draws from.
     pub(crate) sequences: Vec<u32>,
     /// The columns that it refers to: name of the table, name of the column.
     pub(crate) refers_to: Vec<(String, String)>,
     /// Its default is a volatile function without arguments.
     pub(crate) is_generated_anew: bool,
+}
+
+/// Side of a change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Side {
+    Before,
+    After,
+}
+
+/// Value as it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Value<'a> {
+    /// It is masked.
+    Hidden,
+    Text(Option<&'a str>),
 }
 
 /// Changed row.
@@ -186,6 +211,53 @@ impl Table {
     #[must_use]
     pub fn key_of(&self, row: &[Text]) -> Vec<Text> {
         self.key.iter().map(|place| row[*place].clone()).collect()
+    }
+
+    /// Returns a value as it is shown, before or after a change.
+    pub(crate) fn value<'a>(&self, change: &'a Change, place: usize, side: Side) -> Value<'a> {
+        let is_hidden = match side {
+            Side::Before => false,
+            Side::After => self.hides_new && change.is_new(place),
+        };
+        if is_hidden || self.columns[place].is_masked {
+            return Value::Hidden;
+        }
+        let row = match side {
+            Side::Before => change.before(),
+            Side::After => change.after(),
+        };
+        Value::Text(row.and_then(|row| row[place].as_deref()))
+    }
+
+    /// Sorts changes by what is shown of them, so that their order tells nothing of masked values.
+    pub(crate) fn sort(&self, changes: &mut [Change]) {
+        if !self.hides_new && !self.columns.iter().any(|column| column.is_masked) {
+            return;
+        }
+        changes.sort_by(|one, other| {
+            let shown = |change| {
+                let places = 0..self.columns.len();
+                let sides = [Side::Before, Side::After].into_iter();
+                sides.flat_map(move |side| {
+                    let places = places.clone();
+                    places.map(move |place| self.value(change, place, side))
+                })
+            };
+            let signs = one.sign().cmp(&other.sign());
+            signs.then_with(|| shown(one).cmp(shown(other)))
+        });
+    }
+}
+
+// === impl Value ===
+
+impl<'a> Value<'a> {
+    /// Returns the text for a program; `None` for NULL.
+    pub(crate) fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Hidden => Some(HIDDEN),
+            Self::Text(text) => text,
+        }
     }
 }
 

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use tokio::time;
+use tokio::time::{self, Instant};
 use ziggurat_postgres::{
     error::{DriverError, Phase, QueryError},
     pool::Pool,
+    statement::{HeldRows, Statement},
 };
 
 use crate::{
-    Digest, Reason, Rules, Seen,
-    capture::{Capture, Outcome, is_lost},
+    Reason, Rules, Seen,
+    capture::{self, Capture, Outcome, is_lost},
     text::reason_of,
 };
 
@@ -24,19 +25,48 @@ const PAUSE: Duration = Duration::from_millis(50);
 const FATE: Duration = Duration::from_secs(10);
 const FATE_PAUSE: Duration = Duration::from_millis(100);
 
+/// A statement that ran in a transaction, which is open until it is committed or rolled back.
+// Boxed: it is large.
+#[derive(Debug)]
+#[must_use]
+pub struct Pending<'a>(Box<Held<'a>>);
+
+#[derive(Debug)]
+struct Held<'a> {
+    capture: Capture<'a>,
+    pool: Pool,
+    run: capture::Run,
+}
+
 /// Outcome of a run that may be committed.
-#[derive(Clone, Debug)]
-pub enum Decision {
-    /// The changes are committed.
-    Committed(Box<Seen>),
-    /// The statement would do something else now. Nothing was changed.
-    Different(Box<Seen>),
+#[derive(Debug)]
+pub enum Ran<'a> {
+    /// The statement has changed rows, and may be committed.
+    Pending(Pending<'a>),
     /// It cannot be shown what the statement would change. Nothing was changed.
     Unseen(Reason),
+}
+
+/// Outcome of a commit.
+#[derive(Debug)]
+pub enum Decision {
+    /// The changes are committed.
+    Committed(Box<Committed>),
     /// The connection was lost, and the changes were not committed.
     Undone,
     /// The connection was lost, and it is not known what became of this transaction.
     Unknown(u64),
+}
+
+/// Statement that was committed.
+#[derive(Debug)]
+pub struct Committed {
+    /// The rows that it has changed.
+    pub seen: Seen,
+    /// The rows that it returns.
+    pub rows: HeldRows,
+    /// The id of its transaction.
+    pub transaction: u64,
 }
 
 /// Pauses before a run is repeated.
@@ -64,76 +94,114 @@ impl Repetitions {
 ///
 /// # Errors
 /// Fails if the statement fails, or a connection.
-pub async fn preview(pool: &Pool, text: &str, rules: &Rules) -> Result<Outcome, QueryError> {
-    let mut repetitions = Repetitions::default();
-    loop {
-        let done = preview_once(pool, text, rules).await;
-        let Some(pause) = repetitions.after(&done) else {
-            return done;
-        };
-        time::sleep(pause).await;
+pub async fn preview(
+    pool: &Pool,
+    statement: &Statement,
+    rules: &Rules,
+) -> Result<Outcome, QueryError> {
+    match run(pool, statement, rules).await? {
+        Ran::Pending(pending) => pending.roll_back().await.map(Outcome::Seen),
+        Ran::Unseen(reason) => Ok(Outcome::Unseen(reason)),
     }
 }
 
-/// Runs a statement in a transaction, and commits it if its changes have this digest.
+/// Runs a statement in a transaction, which can be committed then.
 ///
 /// # Errors
-/// Fails if the statement fails, or a connection before the commit.
-pub async fn commit(
+/// Fails if the statement fails, or a connection.
+pub async fn run<'a>(
     pool: &Pool,
-    text: &str,
-    rules: &Rules,
-    expected: &Digest,
-) -> Result<Decision, QueryError> {
+    statement: &Statement,
+    rules: &'a Rules,
+) -> Result<Ran<'a>, QueryError> {
+    if let Some(reason) = reason_of(statement.text()) {
+        return Ok(Ran::Unseen(reason));
+    }
+    let until = Instant::now() + rules.timeout;
     let mut repetitions = Repetitions::default();
     loop {
-        let done = commit_once(pool, text, rules, expected).await;
-        let Some(pause) = repetitions.after(&done) else {
-            return done;
-        };
-        time::sleep(pause).await;
-    }
-}
-
-async fn preview_once(pool: &Pool, text: &str, rules: &Rules) -> Result<Outcome, QueryError> {
-    if let Some(reason) = reason_of(text) {
-        return Ok(Outcome::Unseen(reason));
-    }
-    let mut capture = Capture::begin(pool, rules).await?;
-    match capture.run(text).await {
-        Ok((seen, _)) => {
-            capture.roll_back().await?;
-            Ok(Outcome::Seen(Box::new(seen)))
+        let done = run_once(pool, statement, rules, until).await;
+        match repetitions.after(&done) {
+            Some(pause) if Instant::now() + pause < until => time::sleep(pause).await,
+            _ => return done,
         }
-        Err(stop) => capture.stop(stop).await.map(Outcome::Unseen),
     }
 }
 
-async fn commit_once(
+async fn run_once<'a>(
     pool: &Pool,
-    text: &str,
-    rules: &Rules,
-    expected: &Digest,
-) -> Result<Decision, QueryError> {
-    if let Some(reason) = reason_of(text) {
-        return Ok(Decision::Unseen(reason));
-    }
+    statement: &Statement,
+    rules: &'a Rules,
+    until: Instant,
+) -> Result<Ran<'a>, QueryError> {
     let mut capture = Capture::begin(pool, rules).await?;
-    let (seen, transaction) = match capture.run(text).await {
-        Ok((seen, transaction)) => (Box::new(seen), transaction),
-        Err(stop) => return capture.stop(stop).await.map(Decision::Unseen),
+    let Ok(ran) = time::timeout_at(until, capture.run(statement)).await else {
+        // Both connections are closed when they are dropped, which cancels what runs.
+        return Ok(Ran::Unseen(Reason::Time(rules.timeout)));
     };
-    if seen.digest != *expected {
-        capture.roll_back().await?;
-        return Ok(Decision::Different(seen));
+    match ran {
+        Ok(run) => {
+            let pool = pool.clone();
+            let held = Held { capture, pool, run };
+            Ok(Ran::Pending(Pending(Box::new(held))))
+        }
+        Err(stop) => capture.stop(stop).await.map(Ran::Unseen),
     }
-    match capture.commit().await {
-        Err(error) if is_lost(&error) => Ok(match fate(pool, transaction).await {
-            Some(true) => Decision::Committed(seen),
+}
+
+// === impl Pending ===
+
+impl Pending<'_> {
+    /// Returns what the statement changed.
+    #[must_use]
+    pub fn seen(&self) -> &Seen {
+        &self.0.run.seen
+    }
+
+    /// Rolls the statement back, and returns what it would change.
+    ///
+    /// # Errors
+    /// Fails if a connection does.
+    pub async fn roll_back(self) -> Result<Box<Seen>, QueryError> {
+        let Held {
+            mut capture, run, ..
+        } = *self.0;
+        capture.roll_back().await?;
+        Ok(Box::new(run.seen))
+    }
+
+    /// Commits the statement.
+    ///
+    /// # Errors
+    /// Fails if PostgreSQL refuses to commit it.
+    pub async fn commit(self) -> Result<Decision, QueryError> {
+        let Held {
+            mut capture,
+            pool,
+            run,
+        } = *self.0;
+        let transaction = run.transaction;
+        let ended = capture.commit().await;
+        if ended.is_ok() {
+            // Dropped without it, the connection is closed.
+            let _ = capture.reset().await;
+        }
+        // The connections are free for the question.
+        drop(capture);
+        let is_committed = match ended {
+            Ok(()) => Some(true),
+            Err(error) if is_lost(&error) => fate(&pool, transaction).await,
+            Err(error) => return Err(error),
+        };
+        Ok(match is_committed {
+            Some(true) => Decision::Committed(Box::new(Committed {
+                seen: run.seen,
+                rows: run.rows,
+                transaction,
+            })),
             Some(false) => Decision::Undone,
             None => Decision::Unknown(transaction),
-        }),
-        ended => ended.map(|()| Decision::Committed(seen)),
+        })
     }
 }
 

@@ -10,16 +10,16 @@
 //! still sees in the same place fall out, and the others are the rows before the statement. The
 //! locks of the transaction name every table that it wrote, also by cascades, triggers and rules.
 //!
-//! [`commit`] runs the statement again, and commits it if it changes the same rows: two runs are
-//! compared by their [`Digest`], in which drawn numbers, the time and random identifiers are marks.
+//! [`run`] runs the statement again, so that it can be committed if it changes the same rows: two runs
+//! are compared by their [`Digest`], in which drawn numbers, the time and random identifiers are marks.
 //!
 //! ```no_run
 //! use ziggurat_changes::{Outcome, Rules, preview};
-//! use ziggurat_postgres::pool::Pool;
+//! use ziggurat_postgres::{pool::Pool, statement::Statement};
 //!
 //! # async fn example(pool: Pool) -> Result<(), Box<dyn std::error::Error>> {
-//! let text = "DELETE FROM orders WHERE id = 7";
-//! match preview(&pool, text, &Rules::default()).await? {
+//! let statement = Statement::new(pool.database(), "DELETE FROM orders WHERE id = 7")?;
+//! match preview(&pool, &statement, &Rules::default()).await? {
 //!     Outcome::Seen(seen) => println!("{}", seen.described()),
 //!     Outcome::Unseen(reason) => println!("There is no preview: {reason}."),
 //! }
@@ -41,7 +41,7 @@ mod text;
 pub use self::{
     capture::Outcome,
     change::{Change, Seen, Sequence, Table, TableChanges, Text, Unread},
-    commit::{Decision, commit, preview},
+    commit::{Committed, Decision, Pending, Ran, preview, run},
     digest::{Digest, Ignored},
     reason::Reason,
     rules::{Rules, Unreadable},

@@ -1,5 +1,7 @@
 //! Reasons for which there is no preview.
 
+use std::time::Duration;
+
 use thiserror::Error;
 
 /// Reason for which there is no preview. `Display` is for people, as a part of a sentence.
@@ -42,4 +44,10 @@ pub enum Reason {
     /// The changed rows are larger than a preview may be.
     #[error("the changed rows have more than {0} bytes")]
     Bytes(usize),
+    /// The rows that it returns are larger than may be held.
+    #[error("the rows that it returns have more than {0} bytes")]
+    Returned(usize),
+    /// The run takes too long.
+    #[error("it takes longer than {0:?}")]
+    Time(Duration),
 }

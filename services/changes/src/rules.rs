@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ziggurat_postgres::database::PreviewSettings;
+
 use crate::Ignored;
 
 /// Limits of a preview.
@@ -14,6 +16,8 @@ pub struct Rules {
     pub max_bytes: usize,
     /// Limit on the bytes of the tables that are read through, in all.
     pub scan_bytes: u64,
+    /// Time limit of one run with its capture.
+    pub timeout: Duration,
     /// Limit on the wait for a lock.
     pub lock_timeout: Duration,
     /// Treatment of changed tables that the caller may not read.
@@ -36,13 +40,24 @@ pub enum Unreadable {
 
 impl Default for Rules {
     fn default() -> Self {
+        (&PreviewSettings::default()).into()
+    }
+}
+
+impl From<&PreviewSettings> for Rules {
+    fn from(settings: &PreviewSettings) -> Self {
         Self {
-            max_rows: 10_000,
-            max_bytes: 16 << 20,
-            scan_bytes: 1 << 30,
-            lock_timeout: Duration::from_secs(2),
-            unreadable: Unreadable::default(),
-            ignored: Ignored::default(),
+            max_rows: settings.max_rows,
+            max_bytes: settings.max_bytes,
+            scan_bytes: settings.scan_bytes,
+            timeout: settings.timeout,
+            lock_timeout: settings.lock_timeout,
+            unreadable: if settings.refuses_unreadable {
+                Unreadable::Refuse
+            } else {
+                Unreadable::Count
+            },
+            ignored: settings.ignored.iter().cloned().collect(),
         }
     }
 }

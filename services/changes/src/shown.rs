@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use serde::Serialize;
 use ziggurat_text::hidden;
 
-use crate::change::{Change, Column, Seen, Table, TableChanges};
+use crate::change::{Change, Column, HIDDEN, Seen, Side, Table, TableChanges, Value};
 
 /// Limits of the text for a person.
 const MAX_ROWS: usize = 20;
@@ -37,6 +37,7 @@ struct ShownTable<'a> {
     updated: usize,
     deleted: usize,
     key: Vec<&'a str>,
+    masked: Vec<&'a str>,
     changes: Vec<ShownChange<'a>>,
     more: usize,
 }
@@ -153,6 +154,12 @@ impl<'a> ShownTable<'a> {
                 .iter()
                 .map(|place| &*table.columns[*place].name)
                 .collect(),
+            masked: table
+                .columns
+                .iter()
+                .filter(|column| column.is_masked)
+                .map(|column| &*column.name)
+                .collect(),
             more: changes.len() - shown.len(),
             changes: shown,
         }
@@ -163,11 +170,11 @@ impl<'a> ShownTable<'a> {
 
 impl<'a> ShownChange<'a> {
     fn of(table: &'a Table, change: &'a Change) -> Self {
-        let row = change.after().or(change.before()).unwrap_or_default();
-        let values = |row: &'a [_]| {
-            let columns = table.columns.iter().zip(row).enumerate();
+        let values = |side: Side| {
+            let columns = table.columns.iter().enumerate();
             let columns = columns.filter(|(place, _)| change.shows(*place));
-            let values = columns.map(|(_, (column, text))| (&*column.name, Option::as_deref(text)));
+            let value = |place| table.value(change, place, side).text();
+            let values = columns.map(|(place, column)| (&*column.name, value(place)));
             values.collect()
         };
         Self {
@@ -179,10 +186,10 @@ impl<'a> ShownChange<'a> {
             key: table
                 .key
                 .iter()
-                .map(|place| row[*place].as_deref())
+                .map(|place| table.value(change, *place, change.side()).text())
                 .collect(),
-            before: change.before().map(values),
-            after: change.after().map(values),
+            before: change.before().map(|_| values(Side::Before)),
+            after: change.after().map(|_| values(Side::After)),
         }
     }
 
@@ -200,20 +207,20 @@ impl<'a> ShownChange<'a> {
 impl Table {
     /// Describes a changed row in one line.
     fn line(&self, change: &Change) -> String {
-        let row = change.after().or(change.before()).unwrap_or_default();
-        let key = self
-            .key
-            .iter()
-            .map(|place| self.columns[*place].with(&row[*place]));
+        let with = |place: usize, side| {
+            let value = self.value(change, place, side);
+            self.columns[place].with(value)
+        };
+        let key = self.key.iter().map(|place| with(*place, change.side()));
         let key: Vec<_> = key.collect();
         let others = self.columns.iter().enumerate();
         let others = others.filter(|(place, _)| !self.key.contains(place) && change.shows(*place));
         let others = others.map(|(place, column)| match change {
-            Change::Changed { before, after } => {
-                let after = column.quoted(&after[place]);
-                format!("{} -> {after}", column.with(&before[place]))
+            Change::Changed { .. } => {
+                let after = column.quoted(self.value(change, place, Side::After));
+                format!("{} -> {after}", with(place, Side::Before))
             }
-            Change::Added(row) | Change::Removed(row) => column.with(&row[place]),
+            Change::Added(_) | Change::Removed(_) => with(place, change.side()),
         });
         let others: Vec<_> = others.collect();
         let sign = match change {
@@ -232,17 +239,19 @@ impl Table {
 
 impl Column {
     /// Writes its name and a value.
-    fn with(&self, text: &Option<Box<str>>) -> String {
-        format!("{} {}", hidden::escaped(&self.name), self.quoted(text))
+    fn with(&self, value: Value<'_>) -> String {
+        format!("{} {}", hidden::escaped(&self.name), self.quoted(value))
     }
 
     /// Writes a value on one line, in quotes unless it is a number or a boolean.
-    fn quoted(&self, text: &Option<Box<str>>) -> String {
-        let Some(text) = text else {
-            return "NULL".to_owned();
+    fn quoted(&self, value: Value<'_>) -> String {
+        let text = match value {
+            Value::Hidden => return HIDDEN.to_owned(),
+            Value::Text(None) => return "NULL".to_owned(),
+            Value::Text(Some(text)) => text,
         };
         if PLAIN.contains(&self.type_oid) {
-            return text.to_string();
+            return text.to_owned();
         }
         let text = hidden::escaped(text)
             .replace('\\', "\\\\")
@@ -258,6 +267,14 @@ impl Column {
 // === impl Change ===
 
 impl Change {
+    /// Returns the side that its key is of.
+    fn side(&self) -> Side {
+        match self {
+            Self::Removed(_) => Side::Before,
+            Self::Added(_) | Self::Changed { .. } => Side::After,
+        }
+    }
+
     /// Returns whether a value is shown: of a changed row, the changed ones.
     fn shows(&self, place: usize) -> bool {
         !matches!(self, Self::Changed { .. }) || self.is_new(place)
@@ -285,7 +302,7 @@ fn counts(changes: &[Change]) -> String {
 }
 
 /// Writes a number with commas between groups of three digits.
-fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -7,9 +7,9 @@ mod shown;
 use std::collections::BTreeMap;
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
-use ziggurat_postgres::{fixture::Fixture, pool::Pool};
+use ziggurat_postgres::{error::QueryError, fixture::Fixture, pool::Pool, statement::Statement};
 
-use crate::{Outcome, Reason, Rules, Seen, preview};
+use crate::{Outcome, Reason, Rules, Seen};
 
 /// Tables with everything that changes rows behind the back of a statement.
 const SCHEMA: &str = include_str!("tests/schema.sql");
@@ -88,10 +88,15 @@ async fn compared(connection: &mut PgConnection, text: &str) -> Result<Rows, Str
     Ok(rows)
 }
 
+async fn preview(pool: &Pool, text: &str, rules: &Rules) -> Result<Outcome, QueryError> {
+    let statement = Statement::new(pool.database(), text)?;
+    crate::preview(pool, &statement, rules).await
+}
+
 async fn seen(pool: &Pool, text: &str) -> Result<Outcome, String> {
     let outcome = preview(pool, text, &Rules::default()).await;
     outcome.map_err(|error| match error {
-        ziggurat_postgres::error::QueryError::Failed { report, .. } => report.sqlstate,
+        QueryError::Failed { report, .. } => report.sqlstate,
         error => panic!("{text}: {error:?}"),
     })
 }

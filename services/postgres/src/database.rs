@@ -26,6 +26,7 @@ pub mod parameters;
 mod password;
 mod password_command;
 mod password_keeper;
+mod preview;
 mod seal;
 pub mod service_file;
 mod session;
@@ -61,6 +62,7 @@ pub use self::{
     parameters::{InvalidParameter, Parameters},
     password::Password,
     password_command::PasswordCommand,
+    preview::{Approval, PreviewMode, PreviewSettings},
     seal::{SEAL_KEY_BYTES, SealKey},
     session::{TargetSessionAttrs, UnknownSessionAttrs},
 };
@@ -128,6 +130,8 @@ pub struct Settings {
     pub pooler: Pooler,
     /// True if statements may change data.
     pub allow_writes: bool,
+    /// Previews of what statements would change.
+    pub preview: PreviewSettings,
     /// True if statements may call functions with effects beyond the transaction: files, programs,
     /// other sessions. See [`Policy`](ziggurat_sql::Policy).
     pub allow_dangerous_functions: bool,
@@ -238,6 +242,7 @@ impl Default for Settings {
             application_name: "ziggurat".to_owned(),
             pooler: Pooler::Detect,
             allow_writes: false,
+            preview: PreviewSettings::default(),
             allow_dangerous_functions: false,
             shows_causes: false,
             row_limit: 100,
@@ -326,6 +331,17 @@ impl Settings {
             && !hosts.iter().all(Host::is_here)
         {
             return Err(InvalidDatabase::NeedsTls { name: name() });
+        }
+        if self.preview.mode != PreviewMode::Off {
+            let needs = match (self.allow_writes, self.max_connections) {
+                (false, _) => Some("allow_writes"),
+                (true, ..2) => Some("pool_max_conns of 2"),
+                (true, _) => None,
+            };
+            if let Some(needs) = needs {
+                let name = name();
+                return Err(InvalidDatabase::NoPreview { name, needs });
+            }
         }
         let outside = self.out_of_range().map(|(setting, range)| {
             let name = name();
@@ -432,6 +448,14 @@ impl Database {
     #[must_use]
     pub fn allows_writes(&self) -> bool {
         self.settings.allow_writes
+    }
+
+    /// Returns the settings of previews, if statements may change data and have previews.
+    #[must_use]
+    pub fn previews(&self) -> Option<&PreviewSettings> {
+        let preview = &self.settings.preview;
+        let has_some = self.allows_writes() && preview.mode != PreviewMode::Off;
+        has_some.then_some(preview)
     }
 
     /// Returns the same database, with the same limit on connections, for statements that only read.

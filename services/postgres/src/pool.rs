@@ -27,6 +27,7 @@ mod connection;
 mod error;
 mod inner;
 mod lease;
+mod pair;
 mod reaper;
 #[cfg(test)]
 mod tests;
@@ -61,6 +62,7 @@ pub use self::{
     cause::{Cause, TriedHost},
     error::LeaseError,
     lease::Lease,
+    pair::LeasePair,
     reaper::Reaper,
 };
 use self::{connection::Connection, inner::HeldConnection, reaper::CleanupJob, wait::Wait};
@@ -86,6 +88,8 @@ struct Shared {
     /// By account and the name of the database.
     shares: Mutex<HashMap<String, HashMap<String, Weak<ConnectionLimit>>>>,
     metrics: Metrics,
+    /// Limit on the pairs of connections of all callers.
+    pairs: Arc<Semaphore>,
     cleanup_jobs: mpsc::UnboundedSender<CleanupJob>,
 }
 
@@ -115,6 +119,7 @@ impl Pools {
             pools: Mutex::default(),
             shares: Mutex::default(),
             metrics,
+            pairs: pair::limit(),
             cleanup_jobs,
         });
         let weak = Arc::downgrade(&shared);
@@ -392,6 +397,17 @@ impl Pool {
             Err(TryAcquireError::Closed) => return Err(LeaseError::Closed),
             Err(TryAcquireError::NoPermits) => self.wait_for_permit(wait).await?,
         };
+        self.lease_with(permit, wait, began).await
+    }
+
+    /// Takes an idle connection, or opens one, with a permit of the pool.
+    async fn lease_with(
+        &self,
+        permit: OwnedSemaphorePermit,
+        wait: Wait,
+        began: Option<Instant>,
+    ) -> Result<Lease, LeaseError> {
+        let inner = &self.inner;
         let (mut connection, is_untested) = match inner.usable(wait).await {
             Some(usable) => usable,
             None => (inner.open(wait).await?, false),
@@ -421,12 +437,18 @@ impl Pool {
         let limit = wait.at_most(inner.database.settings().lease_timeout);
         let permit = Arc::clone(&inner.permits).acquire_owned();
         let permit = time::timeout(limit, permit).await;
-        let permit = permit.map_err(|_| LeaseError::Busy {
-            database: inner.database.name().to_owned(),
-            connections: inner.database.settings().max_connections,
-            limit: wait.taken(),
-        })?;
+        let permit = permit.map_err(|_| self.busy(wait))?;
         permit.map_err(|_| LeaseError::Closed)
+    }
+
+    /// Returns the error for a caller that uses all its connections.
+    fn busy(&self, wait: Wait) -> LeaseError {
+        let database = &self.inner.database;
+        LeaseError::Busy {
+            database: database.name().to_owned(),
+            connections: database.settings().max_connections,
+            limit: wait.taken(),
+        }
     }
 
     pub(crate) fn catalogue(&self) -> &Catalogue {

@@ -437,7 +437,7 @@ impl Handoff {
         .await;
     }
 
-    fn take(&self) -> Option<Item> {
+    pub(super) fn take(&self) -> Option<Item> {
         lock(&self.found).take()
     }
 }

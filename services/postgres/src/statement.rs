@@ -84,7 +84,10 @@ mod tests;
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-pub use self::masked_columns::{MaskedColumns, mask_findings};
+pub use self::{
+    executor::HeldRows,
+    masked_columns::{MaskedColumns, mask_findings},
+};
 
 use ziggurat_sql::{Bounds, Policy, Refusal, StatementShape, explains};
 

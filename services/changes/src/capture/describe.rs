@@ -65,7 +65,7 @@ impl Capture<'_> {
              coalesce(array_position(i.indkey::int2[], a.attnum) + 1, 0), \
              coalesce(({IS_GENERATED_ANEW}), false), \
              array_to_string(ARRAY({SEQUENCES_OF_A_COLUMN}), ','), \
-             array_to_string(ARRAY({REFERENCES_OF_A_COLUMN}), E'\\t') \
+             array_to_string(ARRAY({REFERENCES_OF_A_COLUMN}), E'\\t'), a.attnum::int8 \
              FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
              LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary \
@@ -132,12 +132,15 @@ fn tables(rows: &[Row]) -> Result<BTreeMap<u32, Arc<Table>>, DriverError> {
     for row in rows {
         let (table, key) = tables.entry(row.get(0)?).or_insert_with(|| {
             let table = Table {
+                oid: 0,
+                hides_new: false,
                 name: String::new(),
                 columns: Vec::new(),
                 key: Vec::new(),
             };
             (table, Vec::new())
         });
+        table.oid = row.get(0)?;
         table.name = row.get(1)?;
         let position: i64 = row.get(4)?;
         if position > 0 {
@@ -145,9 +148,12 @@ fn tables(rows: &[Row]) -> Result<BTreeMap<u32, Arc<Table>>, DriverError> {
         }
         let sequences: String = row.get(6)?;
         let sequences = sequences.split(',').filter_map(|oid| oid.parse().ok());
+        let number: i64 = row.get(8)?;
         table.columns.push(Column {
             name: row.get(2)?,
             type_oid: row.get(3)?,
+            number: u16::try_from(number).map_err(DriverError::value)?,
+            is_masked: false,
             is_generated_anew: row.get(5)?,
             sequences: sequences.collect(),
             refers_to: references(row.text(7)?),

@@ -76,12 +76,14 @@ impl Capture<'_> {
     pub(super) async fn open(&mut self, named: Option<&Insert>) -> Result<Opening, Stop> {
         let level = self.level().await?;
         let lock = self.rules.lock_timeout.as_millis();
+        let idle = self.rules.timeout.as_millis();
         let opening = self
             .writer
             .opening(&format!("BEGIN ISOLATION LEVEL {level} READ WRITE"));
         let named = named.map_or("NULL".to_owned(), |insert| literal(&insert.table));
         let sql = format!(
             "{opening}; SET LOCAL lock_timeout = {lock}; \
+             SET LOCAL idle_in_transaction_session_timeout = {idle}; \
              SELECT pg_catalog.pg_current_xact_id(), pg_catalog.pg_export_snapshot(), \
              pg_catalog.mxid_age('1'), pg_catalog.current_setting('track_counts'), \
              pg_catalog.date_trunc('second', localtimestamp), \

@@ -38,6 +38,7 @@ async fn changes_are_described_for_people_and_for_programs() {
         "tables": [
             {
                 "table": "public.item", "inserted": 0, "updated": 0, "deleted": 1, "key": ["id"],
+                "masked": [],
                 "changes": [{
                     "op": "delete", "key": ["7"],
                     "before": {"id": "7", "customer": "3", "status": "open"},
@@ -46,6 +47,7 @@ async fn changes_are_described_for_people_and_for_programs() {
             },
             {
                 "table": "public.part_of", "inserted": 0, "updated": 1, "deleted": 0, "key": ["id"],
+                "masked": [],
                 "changes": [{
                     "op": "update", "key": ["12"], "before": {"ord": "7"}, "after": {"ord": null},
                 }],

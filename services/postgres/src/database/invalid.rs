@@ -29,6 +29,14 @@ pub enum InvalidDatabase {
         /// The allowed range.
         range: &'static str,
     },
+    /// Previews need something else.
+    #[error("database '{name}': preview needs {needs}")]
+    NoPreview {
+        /// The name of the database.
+        name: String,
+        /// The key that is missing, or too small.
+        needs: &'static str,
+    },
     /// There is a client certificate without its key, or a key without its certificate.
     #[error("database '{name}': sslcert and sslkey must be set together")]
     HalfCertificate {

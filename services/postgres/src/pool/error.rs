@@ -36,6 +36,9 @@ pub enum LeaseError {
         /// Length of the wait.
         limit: Duration,
     },
+    /// Callers use all the pairs of connections that there may be.
+    #[error("Too many previews at once. Try again.")]
+    TooManyPairs,
     /// The sessions of the caller's account use all the connections they may have.
     #[error(
         "all {connections} connections of the sessions of one account to database '{database}' \

@@ -4,6 +4,7 @@ mod cost;
 mod masked;
 mod spool;
 mod text;
+mod within;
 
 use std::{error::Error, pin::Pin, sync::Arc};
 
@@ -23,6 +24,8 @@ use crate::{
     statement_log::{Counts, StatementLog},
 };
 
+pub use self::within::HeldRows;
+
 /// Name of the cursor. It only has to differ from those that callers declare.
 const CURSOR: &str = "ziggurat_cursor";
 
@@ -39,25 +42,17 @@ pub(super) fn execute(
 ) -> impl Future<Output = Result<Summary, QueryError>> + Send {
     let log = StatementLog::open(&lease, &statement.command, &statement.text);
     let comment = log.comment(&lease);
-    let mut run = Execution {
-        lease,
-        handoff,
-        progress: Progress::default(),
-        header: None,
-        fields: None,
-        masked: None,
-        comment,
-        statement,
-    };
     async move {
+        let mut lease = lease;
+        let mut run = Execution::new(&mut lease, statement, handoff, comment);
         let done = run.complete().await;
         log.close(done.as_ref().map(Counts::of));
         done
     }
 }
 
-struct Execution {
-    lease: Lease,
+struct Execution<'a> {
+    lease: &'a mut Lease,
     statement: Statement,
     handoff: Handoff,
     progress: Progress,
@@ -104,7 +99,22 @@ enum RowsState {
     Over,
 }
 
-impl Execution {
+impl<'a> Execution<'a> {
+    fn new(lease: &'a mut Lease, statement: Statement, handoff: Handoff, comment: String) -> Self {
+        Self {
+            lease,
+            statement,
+            handoff,
+            progress: Progress::default(),
+            header: None,
+            fields: None,
+            masked: None,
+            comment,
+        }
+    }
+}
+
+impl Execution<'_> {
     /// Runs the statement, again on another connection if the first was dead.
     async fn complete(&mut self) -> Result<Summary, QueryError> {
         let mut done = self.attempt().await;
@@ -499,11 +509,16 @@ impl Execution {
         }
     }
 
-    /// Returns the summary, and sends the columns if there was no row.
+    /// Ends the transaction, and returns the summary.
     async fn finish(&mut self, may_be_command: bool) -> Result<Summary, AttemptError> {
         if self.progress.oversized.is_none() || self.statement.access == Access::ReadWrite {
             self.end().await?;
         }
+        Ok(self.summarize(may_be_command).await)
+    }
+
+    /// Returns the summary, and sends the columns if there was no row.
+    async fn summarize(&mut self, may_be_command: bool) -> Summary {
         let progress = &self.progress;
         let header = self.header.take().unwrap_or_default();
         let is_command = may_be_command && progress.set == RowsState::Awaited && header.is_empty();
@@ -516,7 +531,7 @@ impl Execution {
                 })
                 .await;
         }
-        Ok(Summary {
+        Summary {
             rows: progress.rows,
             has_more: progress.has_more,
             oversized: progress.oversized,
@@ -527,7 +542,7 @@ impl Execution {
             } else {
                 String::new()
             },
-        })
+        }
     }
 }
 

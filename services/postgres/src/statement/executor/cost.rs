@@ -29,7 +29,7 @@ struct Plan {
     total_cost: f64,
 }
 
-impl Execution {
+impl Execution<'_> {
     /// Lets PostgreSQL plan the text in the open transaction, which is rolled back if the cost is
     /// above the limit.
     pub(super) async fn check_cost(&mut self, route: Route) -> Result<(), AttemptError> {

@@ -77,6 +77,11 @@ const NAMES: &str = "42";
 // === impl Masked ===
 
 impl Masked {
+    /// Returns whether values that are computed could be made of masked ones.
+    pub(super) fn hides(&self) -> bool {
+        self.hides_computed
+    }
+
     /// Looks the columns up again if the result is of tables that are not known.
     async fn learn(&mut self, fields: &[Field], pool: &Pool) {
         if self.columns.know(fields) {
@@ -129,7 +134,7 @@ fn refused(refusal: &plan::Refusal) -> QueryError {
     Refusal::Masked(refusal.to_string().into()).into()
 }
 
-impl Execution {
+impl Execution<'_> {
     /// Returns whether the plan of the text has to be read.
     pub(super) fn needs_plan(&self) -> bool {
         self.masked.as_ref().is_some_and(|it| it.needs_plan)

@@ -15,7 +15,7 @@ const ROWS_AT_ONCE: u32 = 1000;
 /// Rows of one message, so that a slow network does not delay every FETCH.
 const ROWS_PER_MESSAGE: u32 = 64 * ROWS_AT_ONCE;
 
-impl Execution {
+impl Execution<'_> {
     /// Lets PostgreSQL keep the rows, counts them, and passes them to the reader.
     pub(super) async fn spool(&mut self) -> Result<Summary, AttemptError> {
         // Parsed alone first, since a text that is one statement in parentheses may be several

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::statement::executor::{Access, CURSOR, Execution, INFALLIBLE, Route, Window};
 
-impl Execution {
+impl Execution<'_> {
     pub(super) fn write_access(&self, command: &str, sql: &mut String) {
         sql.push_str(command);
         sql.push_str(match self.statement.access {
