@@ -19,6 +19,9 @@ use ziggurat_tokens::Identity;
 /// Description of the argument `database`.
 pub const DATABASE: &str = "The database to use; list_databases shows them.";
 
+/// Description of the argument `approve`.
+pub const APPROVE: &str = "The seal of a preview, to commit exactly that change.";
+
 /// Returns the database of the caller, once the server has connected to it.
 async fn current(databases: &Databases, caller: &Caller) -> Result<Current, Error> {
     let current = databases
@@ -88,6 +91,12 @@ pub fn with_database(databases: &Databases, tool: ToolDescriptor) -> ToolDescrip
         return tool;
     }
     tool.with_negotiated_argument("database", Property::string(DATABASE))
+}
+
+/// Adds the argument `approve` to a tool.
+pub fn with_approval(tool: ToolDescriptor) -> ToolDescriptor {
+    let property = Property::string(APPROVE);
+    tool.with_negotiated_argument("approve", property)
 }
 
 /// Returns whether the texts for a call begin with the line of [`label`].

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 use tracing::warn;
-use ziggurat_mcp::{Elicitation, Error, Question, Reported, ToolRequest, ToolResult};
+use ziggurat_mcp::{
+    Elicitation, Error, Question, RecordUnreachable, Reported, ToolRequest, ToolResult,
+};
 
 const KEY: &str = "confirm";
 
@@ -12,7 +14,7 @@ const MAX_MESSAGE: usize = 16 << 10;
 /// A question to the user of a client.
 ///
 /// An answer is valid for one run of one call: a client that sends it a second time is asked again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Confirmation {
     /// The action that the user confirms, as it is signed; the arguments of the call are signed with
     /// it.
@@ -30,6 +32,31 @@ pub fn can_ask(request: &ToolRequest) -> bool {
     context.revision().is_modern() && context.capabilities().elicitation
 }
 
+/// Returns whether the user has confirmed an action; `None` without an answer.
+///
+/// # Errors
+/// Fails if the user declined.
+pub(crate) fn answer(request: &ToolRequest, subject: &str) -> Result<Option<bool>, Reported> {
+    let inputs = request.inputs();
+    let answer = inputs.form(KEY).and_then(|form| form.get(KEY)?.as_bool());
+    if inputs.is_declined(KEY) || answer == Some(false) {
+        return Err(Reported::new(format!(
+            "The user did not confirm the {subject}, and it was not run."
+        )));
+    }
+    Ok(answer)
+}
+
+/// Returns the error for a confirmation of which it is not known if it was used.
+pub(crate) fn unknown(subject: &str, error: &RecordUnreachable) -> Reported {
+    let error: &dyn std::error::Error = error;
+    warn!(error, "cannot mark a confirmation as used");
+    Reported::new(format!(
+        "It is not known whether this confirmation was used before, and the {subject} was not run. \
+         Try again later."
+    ))
+}
+
 // === impl Confirmation ===
 
 impl Confirmation {
@@ -39,48 +66,47 @@ impl Confirmation {
     /// Fails if the user declined, the question is too long, or the client cannot be asked.
     pub async fn question(self, request: &ToolRequest) -> Result<Option<ToolResult>, Error> {
         let subject = self.subject;
-        let bytes = self.message.len();
-        if bytes > MAX_MESSAGE {
-            return Err(Reported::new(format!(
-                "The user has to see the whole {subject} to confirm it. The question has {bytes} \
-                 bytes, and at most {MAX_MESSAGE} can be shown, so the {subject} was not run. Send a \
-                 shorter one."
-            ))
-            .into());
-        }
-        let inputs = request.inputs();
+        self.check_length()?;
         let mut was_confirmed = false;
-        if inputs.state() == Some(&self.state) {
-            let declined = || {
-                Reported::new(format!(
-                    "The user did not confirm the {subject}, and it was not run."
-                ))
-            };
-            if inputs.is_declined(KEY) {
-                return Err(declined().into());
-            }
-            match inputs.form(KEY).and_then(|form| form.get(KEY)?.as_bool()) {
-                Some(true) if self.use_up(request).await? => return Ok(None),
-                Some(true) => was_confirmed = true,
-                Some(false) => return Err(declined().into()),
-                // Without an answer the question is repeated.
-                None => {}
+        if request.inputs().state() == Some(&self.state) {
+            // Without an answer the question is repeated.
+            was_confirmed = answer(request, subject)?.unwrap_or_default();
+            if was_confirmed && self.use_up(request).await? {
+                return Ok(None);
             }
         }
+        self.ask_again(request, was_confirmed).map(Some)
+    }
+
+    /// Returns the question, whatever the user has answered before.
+    ///
+    /// # Errors
+    /// Fails if the question is too long, or the client cannot be asked.
+    pub(crate) fn ask(self, request: &ToolRequest) -> Result<ToolResult, Error> {
+        self.check_length()?;
+        self.ask_again(request, false)
+    }
+
+    fn ask_again(self, request: &ToolRequest, was_confirmed: bool) -> Result<ToolResult, Error> {
         let ask = Elicitation::new().with(KEY, self.form(was_confirmed));
-        request.ask(ask.with_state(self.state)).map(Some)
+        request.ask(ask.with_state(self.state))
+    }
+
+    fn check_length(&self) -> Result<(), Reported> {
+        let (subject, bytes) = (self.subject, self.message.len());
+        if bytes <= MAX_MESSAGE {
+            return Ok(());
+        }
+        Err(Reported::new(format!(
+            "The user has to see the whole {subject} to confirm it. The question has {bytes} \
+             bytes, and at most {MAX_MESSAGE} can be shown, so the {subject} was not run. Send a \
+             shorter one."
+        )))
     }
 
     async fn use_up(&self, request: &ToolRequest) -> Result<bool, Reported> {
-        request.use_up().await.map_err(|error| {
-            let error: &dyn std::error::Error = &error;
-            warn!(error, "cannot mark a confirmation as used");
-            let subject = self.subject;
-            Reported::new(format!(
-                "It is not known whether this confirmation was used before, and the {subject} was \
-                 not run. Try again later."
-            ))
-        })
+        let used = request.use_up().await;
+        used.map_err(|error| unknown(self.subject, &error))
     }
 
     fn form(&self, was_confirmed: bool) -> Question {

@@ -4,6 +4,7 @@
 //! It has no tool of its own. The protocol is in [`ziggurat_mcp`]; connections and statements are in
 //! [`ziggurat_postgres`].
 
+pub mod checked;
 pub mod client;
 pub mod confirm;
 mod result_format;

@@ -37,7 +37,7 @@ pub struct CallFormat {
 
 /// Lines before and after values from the database. Their mark is random, so that no value can
 /// contain the last line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fence {
     mark: String,
 }

@@ -31,6 +31,7 @@ pub(crate) enum Field {
     Identity,
     Statement,
     Arguments,
+    Write,
     Code,
     /// Members of its own, JSON without braces.
     Members,
@@ -218,6 +219,11 @@ impl Draft {
         self.are_arguments_cut = cut.len() < json.len();
     }
 
+    /// Sets what a checked statement changes, which is a JSON object.
+    pub(crate) fn set_write(&mut self, json: &str) {
+        self.put(Field::Write, json);
+    }
+
     fn put(&mut self, field: Field, text: &str) {
         let start = position(self.texts.len());
         self.texts.push_str(text);
@@ -279,6 +285,11 @@ impl Draft {
         line::member(out, br#","identity":""#, self.text(Field::Identity));
         self.statement.write(out, self.text(Field::Statement));
         self.write_arguments(out);
+        let write = self.text(Field::Write);
+        if !write.is_empty() {
+            out.extend_from_slice(br#","write":"#);
+            line::json(out, write);
+        }
         if let Some(rows) = self.rows {
             line::number(out, br#","rows":"#, rows);
         }

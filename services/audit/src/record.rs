@@ -169,6 +169,11 @@ impl Record {
         }
     }
 
+    /// Sets what a checked statement changes, as a JSON object.
+    pub fn write(&self, json: &str) {
+        self.change(|record| record.set_write(json));
+    }
+
     /// Ends the call. Only the first end counts. If the queue is full, the record is missed.
     #[expect(single_use_lifetimes, reason = "a lifetime in `impl` needs a name")]
     pub fn end<'a>(&self, end: impl Into<CallEnd<'a>>) {

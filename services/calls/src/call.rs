@@ -109,6 +109,10 @@ pub enum ErrorReason {
     Limited(&'static str),
     /// The statement took too long.
     Timeout,
+    /// It has to be approved first.
+    Asked,
+    /// It is not known whether it was committed.
+    Unknown,
 }
 
 // === impl Calls ===
@@ -666,6 +670,8 @@ impl ErrorReason {
             Self::Denied => Verdict::Denied,
             Self::Limited(_) => Verdict::Limited,
             Self::Timeout => Verdict::Timeout,
+            Self::Asked => Verdict::Asked,
+            Self::Unknown => Verdict::Failed,
         }
     }
 }

@@ -120,7 +120,8 @@ impl Capture<'_> {
             notes: notes(&facts.drawn, &unread, &described),
             tables,
             unread,
-            sequences: facts.drawn,
+            sequences: facts.drawn.clone(),
+            run: facts,
         };
         Ok(Run {
             seen,

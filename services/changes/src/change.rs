@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::Digest;
+use crate::{Digest, digest::Run, shown::grouped};
 
 /// Text of a masked value.
 pub(crate) const HIDDEN: &str = "***";
@@ -23,6 +23,8 @@ pub struct Seen {
     pub notes: Vec<String>,
     /// Fingerprint of all of it.
     pub digest: Digest,
+    /// Facts of the run.
+    pub(crate) run: Run,
 }
 
 /// Changed rows of a table, or of all partitions of a table.
@@ -126,6 +128,14 @@ impl Seen {
     #[must_use]
     pub fn rows(&self) -> usize {
         self.tables.iter().map(|table| table.changes.len()).sum()
+    }
+
+    /// Returns this number in words, such as `1 row` or `1,204 rows`.
+    #[must_use]
+    pub fn amount(&self) -> String {
+        let count = self.rows();
+        let rows = if count == 1 { "row" } else { "rows" };
+        format!("{} {rows}", grouped(count))
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::change::{Change, Column, Sequence, Table, TableChanges, Text, Unread};
+use crate::change::{Change, Column, Seen, Sequence, Table, TableChanges, Text, Unread};
 
 /// First line of the text that is hashed.
 const VERSION: &str = "ziggurat diff v1\n";
@@ -81,6 +81,54 @@ impl Digest {
         }
         Self(hash.finalize().into())
     }
+}
+
+impl Seen {
+    /// Returns the columns with other values than in another run, if they are all that differs.
+    #[must_use]
+    pub fn unstable(&self, other: &Self) -> Vec<String> {
+        let (one, two) = (values(self), values(other));
+        let names = one.keys().chain(two.keys());
+        let unstable: BTreeSet<_> = names
+            .filter(|name| one.get(*name) != two.get(*name))
+            .collect();
+        let rest = |seen: &Self| {
+            let mut run = seen.run.clone();
+            run.ignored
+                .0
+                .extend(unstable.iter().map(ToString::to_string));
+            Digest::of(&seen.tables, &seen.unread, &run)
+        };
+        if rest(self) == rest(other) {
+            unstable.into_iter().cloned().collect()
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+/// Returns the values of each column before and after, with marks, in order.
+fn values(seen: &Seen) -> BTreeMap<String, Vec<[String; 2]>> {
+    let marks = Marks::of(&seen.tables, &seen.run);
+    let mut values: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for TableChanges { table, changes } in &seen.tables {
+        for (place, column) in table.columns.iter().enumerate() {
+            let value = |row: Option<&[Text]>, is_new| {
+                let value =
+                    row.map(|row| marks.value(table, place, &row[place], is_new, &mut None));
+                value.unwrap_or_default().to_string()
+            };
+            let pairs = changes.iter().map(|change| {
+                let before = value(change.before(), false);
+                [before, value(change.after(), change.is_new(place))]
+            });
+            let name = format!("{}.{}", table.name, column.name);
+            let own = values.entry(name).or_default();
+            own.extend(pairs);
+            own.sort();
+        }
+    }
+    values
 }
 
 /// Writes an entry for each changed row, sorted by bytes.

@@ -32,6 +32,7 @@ mod change;
 mod commit;
 mod digest;
 mod reason;
+mod recorded;
 mod rules;
 mod shown;
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub struct Shown<'a> {
     uncompared: Vec<ShownUnread<'a>>,
     sequences: Vec<&'a str>,
     notes: &'a [String],
+    digest: &'a str,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -63,9 +64,9 @@ struct ShownUnread<'a> {
 // === impl Seen ===
 
 impl Seen {
-    /// Returns an object for a program, with the first changes.
+    /// Returns an object for a program, with the first changes and the mark of all of them.
     #[must_use]
-    pub fn shown(&self) -> Shown<'_> {
+    pub fn shown<'a>(&'a self, mark: &'a str) -> Shown<'a> {
         let (mut changes, mut bytes) = (MAX_CHANGES, MAX_BYTES);
         let tables = self.tables.iter();
         Shown {
@@ -88,6 +89,7 @@ impl Seen {
                 .collect(),
             sequences: self.sequences.iter().map(|it| &*it.name).collect(),
             notes: &self.notes,
+            digest: mark,
         }
     }
 
@@ -120,6 +122,16 @@ impl Seen {
             writeln!(text, "{}", hidden::escaped(note)).expect(INFALLIBLE);
         }
         text
+    }
+}
+
+// === impl Shown ===
+
+impl Shown<'_> {
+    /// Returns the number of changed rows in it.
+    #[must_use]
+    pub fn changes(&self) -> usize {
+        self.tables.iter().map(|table| table.changes.len()).sum()
     }
 }
 
@@ -282,7 +294,7 @@ impl Change {
 }
 
 /// Counts added, changed and removed rows.
-fn by_kind(changes: &[Change]) -> [usize; 3] {
+pub(crate) fn by_kind(changes: &[Change]) -> [usize; 3] {
     let count = |sign| {
         changes
             .iter()

@@ -6,6 +6,7 @@
 //! a tool that must not act twice [uses it up](crate::ToolRequest::spend) first.
 
 mod replay_guard;
+mod sealer;
 mod signed_state;
 
 use std::{borrow::Cow, fmt};
@@ -18,6 +19,7 @@ use crate::protocol::Capabilities;
 use self::signed_state::SignedState;
 pub use self::{
     replay_guard::{RecordUnreachable, UsedAnswers},
+    sealer::{Seal, Sealer},
     signed_state::StateSigner,
 };
 

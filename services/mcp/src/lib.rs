@@ -139,7 +139,9 @@ pub use self::{
     body::ResultBody,
     caller::Caller,
     content::{Block, EmbeddedResource},
-    elicit::{Elicitation, Inputs, Question, RecordUnreachable, StateSigner, UsedAnswers},
+    elicit::{
+        Elicitation, Inputs, Question, RecordUnreachable, Seal, Sealer, StateSigner, UsedAnswers,
+    },
     failure::Failure,
     notify::{Notifier, Progress},
     observe::{Admission, End, LogFields, NotAdmitted, ObservedCall, Observer, Outcome},

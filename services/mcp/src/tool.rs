@@ -24,8 +24,8 @@ use tower::timeout::error::Elapsed;
 use ziggurat_layers::json_rpc::Call;
 
 use crate::{
-    BoxError, Caller, Elicitation, Failure, Inputs, Progress, RecordUnreachable, StateSigner,
-    elicit::MissingCapabilities,
+    BoxError, Caller, Elicitation, Failure, Inputs, Progress, RecordUnreachable, Sealer,
+    StateSigner, elicit::MissingCapabilities, params::Member,
 };
 
 #[cfg(feature = "schemars")]
@@ -155,8 +155,9 @@ pub struct ToolRequest {
     /// The range of the arguments in the params of the call.
     pub(super) arguments: Option<Range<usize>>,
     pub(super) inputs: Inputs,
+    pub(super) signer: Arc<StateSigner>,
     /// Set if the client's revision has questions.
-    pub(super) signer: Option<Arc<StateSigner>>,
+    pub(super) has_questions: bool,
     pub(super) wants_structure: bool,
     pub(super) asks_for_structure: bool,
     pub(super) tools: Arc<Tools>,
@@ -349,11 +350,11 @@ impl ToolRequest {
         let capabilities = self.caller.context().capabilities();
         ask.check(capabilities)
             .map_err(Error::MissingCapabilities)?;
-        let Some(signer) = &self.signer else {
+        if !self.has_questions {
             let problem = "this revision of the protocol has no questions to users";
             return Err(Reported::new(problem).into());
-        };
-        let questions = ask.result(|state| signer.sign(state, &self.caller, &self.call));
+        }
+        let questions = ask.result(|state| self.signer.sign(state, &self.caller, &self.call));
         Ok(ToolResult::of(Content::Questions(questions)))
     }
 
@@ -367,10 +368,23 @@ impl ToolRequest {
     ///
     /// Returns an error if replicas share the record of used states and it is unreachable.
     pub async fn use_up(&self) -> Result<bool, RecordUnreachable> {
-        match (&self.signer, &self.inputs.state) {
-            (Some(signer), Some(state)) => signer.use_up(state, &self.caller).await,
+        match &self.inputs.state {
+            Some(state) if self.has_questions => self.signer.use_up(state, &self.caller).await,
             _ => Ok(false),
         }
+    }
+
+    /// Returns the sealer of the caller, for consent that is not an answer to a question.
+    #[must_use]
+    pub fn sealer(&self) -> Sealer<'_> {
+        self.signer.sealer(self.signer.principal_of(&self.caller))
+    }
+
+    /// Returns whether the member `_meta` of the call has this key with the value `true`.
+    #[must_use]
+    pub fn asks_for(&self, key: &str) -> bool {
+        let params = self.caller.params(&self.call);
+        list::has_flag(params.get(Member::Meta), key)
     }
 
     /// Returns whether the client negotiates the revision: one that does not may depend on the exact

@@ -2,6 +2,7 @@
 
 mod ad_hoc_connection;
 mod answer;
+mod checked;
 mod confirm;
 mod connection_directive;
 #[cfg(test)]
@@ -16,7 +17,7 @@ use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
 use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, Table, client, step_up};
 use ziggurat_calls::Call;
-use ziggurat_databases::{Configured, Current, Databases};
+use ziggurat_databases::{Configured, Databases};
 use ziggurat_mcp::{
     Annotations, Error, Lenient, Property, Recorded, Reported, Schema, Text, ToolDescriptor,
     ToolHandler, ToolRequest, ToolResult,
@@ -33,6 +34,7 @@ pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
     ad_hoc_connection::{AdHocConnections, CALL_TIMEOUT, UrlRules},
     answer::{Request, UNCONFIRMED, WritePermission, complaint},
+    checked::{Next, RunOf},
     confirm::WriteQuestion,
     connection_directive::Directive,
 };
@@ -74,6 +76,7 @@ struct Arguments<'a> {
     limit: Lenient<Number>,
     offset: Lenient<Number>,
     database: Lenient<String>,
+    approve: Lenient<String>,
 }
 
 /// A text, which is borrowed from the call unless it has escapes: it may be long.
@@ -148,7 +151,7 @@ impl QueryDatabase {
 
     async fn run_in_chosen(
         &self,
-        database: Option<String>,
+        [database, approve]: [Option<String>; 2],
         query: &str,
         options: CallOptions,
         request: &ToolRequest,
@@ -157,19 +160,30 @@ impl QueryDatabase {
         let label = client::label(&self.databases, request, &current);
         let place = client::heading(&self.databases, request, &current);
         Call::of(request).admit(current.database(), query).await?;
-        let answer = self.run_in(&current, [place, label.clone()], query, options, request);
+        let approve = approve.as_deref();
+        let run = RunOf {
+            current: &current,
+            query,
+            approve,
+            request,
+        };
+        let answer = self.run_in(run, [place, label.clone()], options);
         let answer = answer.await;
         answer.map_err(|error| client::labelled(&label, error))
     }
 
     async fn run_in(
         &self,
-        current: &Current,
+        run: RunOf<'_>,
         [place, label]: [String; 2],
-        query: &str,
         options: CallOptions,
-        request: &ToolRequest,
     ) -> Result<ToolResult, Error> {
+        let RunOf {
+            current,
+            query,
+            request,
+            ..
+        } = run;
         let errors =
             |text: &Arc<str>| SqlErrors::new(current, Arc::clone(text)).for_request(request);
         let call = Call::of(request);
@@ -182,7 +196,12 @@ impl QueryDatabase {
             step_up(request, current)?;
         }
         let question = WriteQuestion::new(current, query, request);
-        if let Some(question) = &question {
+        let checked = run.checked(&statement, self.max_bytes);
+        if let Some(checked) = &checked {
+            if checked.reads_first() {
+                statement = statement.unconfirmed();
+            }
+        } else if let Some(question) = &question {
             if statement.only_reads() && !question.is_answered() {
                 statement = statement.unconfirmed();
             } else if let Some(asked) = question.ask().await? {
@@ -197,22 +216,39 @@ impl QueryDatabase {
         } else if is_configured && !database.allows_writes() {
             Some(WritePermission::Operator)
         } else {
-            (question.is_some() && !statement.may_write()).then_some(WritePermission::User)
+            let is_asked = question.is_some() || checked.is_some();
+            (is_asked && !statement.may_write()).then_some(WritePermission::User)
         };
         let plan = Request::new(place, &statement, self.max_bytes)
             .with_label(label)
             .with_call(options, request)
             .with_writes(writes)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
+        let mut plan = plan;
+        if let Some(checked) = &checked
+            && statement.may_write()
+        {
+            // Boxed: rare, and large.
+            match Box::pin(checked.run(plan)).await? {
+                Next::Answer(answer) => return Ok(answer),
+                Next::Run(rest) => plan = *rest,
+            }
+        }
         let lease = call.lease(current.pool()).await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
         let may_define = statement.may_define();
+        let again = checked.as_ref().map(|_| plan.clone());
         let answer = plan.run(statement, lease).await;
         if may_define {
             self.databases.changed(current);
         }
         let mut answer = answer?;
-        if let (None, Some(question)) = (&answer, question) {
+        let needs_answer = answer.is_none();
+        if let Some((checked, plan)) = checked.as_ref().zip(again).filter(|_| needs_answer) {
+            if let Next::Answer(asked) = Box::pin(checked.run(plan)).await? {
+                answer = Some(asked);
+            }
+        } else if let (None, Some(question)) = (&answer, question) {
             answer = question.ask().await?;
         }
         answer.ok_or_else(|| Error::said(UNCONFIRMED))
@@ -303,7 +339,10 @@ impl ToolHandler for QueryDatabase {
         } else {
             Annotations::reading()
         });
-        client::with_database(&self.databases, tool)
+        checked::with_approval(
+            &self.databases,
+            client::with_database(&self.databases, tool),
+        )
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
@@ -322,9 +361,8 @@ impl ToolHandler for QueryDatabase {
         let ad_hoc = AdHocConnections::new(&self.databases, request.caller(), &self.url_rules);
         let answer = match Directive::read(&query) {
             Directive::Absent => {
-                let database = arguments.database.0;
-                self.run_in_chosen(database, &query, options, &request)
-                    .await
+                let names = [arguments.database.0, arguments.approve.0];
+                self.run_in_chosen(names, &query, options, &request).await
             }
             // Boxed: rare, and each future is larger than the future of a query.
             Directive::Default(url) => {

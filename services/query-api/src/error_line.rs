@@ -1,12 +1,13 @@
 //! Errors of statements, for programs.
 
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 use ziggurat_answers::{SqlErrors, WITHHELD};
 use ziggurat_databases::Current;
 use ziggurat_postgres::error::QueryError;
 
-use crate::stop::{CANCELLED, ConfirmationDemand};
+use crate::stop::{CANCELLED, Stop};
 
 /// Error of a statement.
 #[derive(Debug, Default, Serialize, ToSchema)]
@@ -23,11 +24,20 @@ pub(crate) struct ErrorLine {
     /// The hint of PostgreSQL.
     hint: Option<String>,
     /// The reason, for programs: `failed`, `timeout`, `refused`, `too_costly`, `busy`, `not_text`,
-    /// `connection_lost`, `cancelled`, or `confirm`: the statement writes, and was undone.
+    /// `connection_lost`, `cancelled`; `confirm`: the statement writes, and was undone; or
+    /// `no_preview`: the same, and there is no preview to confirm.
     pub(crate) code: &'static str,
     /// The seal to send the request again with, for the code `confirm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     confirm: Option<String>,
+    /// The rows that the statement would change, in a database with previews; null if they cannot be
+    /// shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    preview: Option<Value>,
+    /// The reason why there is no preview.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 // === impl ErrorLine ===
@@ -73,11 +83,23 @@ impl ErrorLine {
         }
     }
 
-    /// Adds the demand for a confirmation.
-    pub(crate) fn demand(&mut self, demand: ConfirmationDemand) {
-        demand.error.clone_into(&mut self.message);
-        self.code = demand.code;
-        self.confirm = Some(demand.confirm);
+    /// Adds what has to be done before the statement may write.
+    pub(crate) fn stop(&mut self, stop: Stop) {
+        match stop {
+            Stop::Confirm(demand) => {
+                demand.error.clone_into(&mut self.message);
+                self.code = demand.code;
+                self.confirm = Some(demand.confirm);
+                self.preview = demand.preview;
+                self.reason = demand.reason;
+            }
+            Stop::Refused(refusal) => {
+                let rejection = refusal.rejection();
+                rejection.message().clone_into(&mut self.message);
+                self.code = rejection.code();
+            }
+            Stop::Preview(_) => {}
+        }
     }
 }
 

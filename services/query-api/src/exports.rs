@@ -169,6 +169,7 @@ pub(crate) async fn fetch(
         .available(&export.sql, Some(&export.database))
         .await?;
     let asked = Asked {
+        is_preview: false,
         sql: &export.sql,
         database: None,
         max_rows: export.max_rows,

@@ -30,6 +30,7 @@
 //! [`Call`](ziggurat_calls::Call) that gets what only the statement tells.
 
 mod cell;
+mod checked;
 mod columns;
 mod error_line;
 pub mod exports;

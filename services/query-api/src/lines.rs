@@ -29,9 +29,11 @@ use ziggurat_text::Text;
 
 use crate::{
     cell::write_row,
+    checked::NotCommitted,
     columns,
     error_line::ErrorLine,
-    prepare::{FutureRows, RunningStatement},
+    prepare::{Demand, FutureRows, RunningStatement},
+    stop::Stop,
 };
 
 /// Maximum number of rows of a piece.
@@ -94,6 +96,8 @@ struct Done<'a> {
     affected: Option<u64>,
     notices: &'a [Notice],
     ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    committed: Option<bool>,
 }
 
 /// Runs a prepared statement, and returns its lines.
@@ -142,7 +146,7 @@ impl Response {
                     let stage = Stage::Read(Box::new(reader));
                     (line, Some(Self { running, stage }))
                 }
-                Err(error) => (failed(&mut running, &error), None),
+                Err(error) => (failed(&mut running, error).await, None),
             },
             Stage::Read(mut reader) => match reader.read(&running).await {
                 Ok(false) => {
@@ -154,7 +158,7 @@ impl Response {
                     running.finish();
                     (reader.end(&running), None)
                 }
-                Err(error) => (failed(&mut running, &error), None),
+                Err(error) => (failed(&mut running, error).await, None),
             },
         }
     }
@@ -288,6 +292,7 @@ impl Reader {
             affected,
             notices: &notices,
             ms: milliseconds(running.began),
+            committed: running.is_committed.then_some(true),
         }}));
         [rows, done].concat().into()
     }
@@ -305,17 +310,23 @@ fn started(running: &RunningStatement) -> Bytes {
 }
 
 /// Returns the last line of a statement that failed.
-fn failed(running: &mut RunningStatement, error: &QueryError) -> Bytes {
+async fn failed(running: &mut RunningStatement, error: QueryError) -> Bytes {
     running.finish();
-    let demand = running.demand(error);
-    if demand.is_none() {
-        running.fail(error);
+    let (error, stop) = match running.demand(&error) {
+        None => (error, None),
+        Some(Demand::Known(demand)) => (error, Some(Stop::Confirm(demand))),
+        // Boxed: rare, and large.
+        Some(Demand::Preview(checked)) => match Box::pin(checked.demand(running)).await {
+            Ok(stop) | Err(NotCommitted::Stopped(stop)) => (error, Some(stop)),
+            Err(NotCommitted::Failed(error)) => (error, None),
+        },
+    };
+    let mut shown = ErrorLine::new(&error, &running.current, running.lead);
+    match stop {
+        None => running.fail(&error),
+        Some(stop) => shown.stop(stop),
     }
-    let mut error = ErrorLine::new(error, &running.current, running.lead);
-    if let Some(demand) = demand {
-        error.demand(*demand);
-    }
-    line(&json!({"error": error}))
+    line(&json!({"error": shown}))
 }
 
 /// Returns the last line of a statement that was stopped.

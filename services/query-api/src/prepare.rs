@@ -16,6 +16,7 @@ use ziggurat_calls::{
     limits::{Left, Refused},
 };
 use ziggurat_databases::Current;
+use ziggurat_mcp::RecordUnreachable;
 use ziggurat_postgres::{
     error::QueryError,
     notices::Notices,
@@ -26,9 +27,10 @@ use ziggurat_postgres::{
 
 use crate::{
     QueryApi,
+    checked::{CheckedStatement, Next, NotCommitted},
     request::QueryCaller,
     running::RunningQuery,
-    stop::{ConfirmationDemand, Stop},
+    stop::{CONFIRM, ConfirmationDemand, DEMANDED, Stop},
 };
 
 /// Maximum number of rows for API tokens and clients of an issuer, unless a toolset gives them more.
@@ -51,6 +53,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) max_rows: u64,
     pub(crate) timeout: Option<Duration>,
     pub(crate) confirm: Option<&'a str>,
+    /// The request asks for the changed rows alone.
+    pub(crate) is_preview: bool,
 }
 
 /// The rows of a statement once its columns are known, or the error of one that was not sent.
@@ -68,9 +72,19 @@ pub(crate) struct RunningStatement {
     may_define: bool,
     command: String,
     /// The response if the statement writes, though it looks like one that reads.
-    demand: Option<Box<ConfirmationDemand>>,
+    demand: Option<Demand>,
+    /// It was committed after its preview.
+    pub(crate) is_committed: bool,
     /// Counted until this is dropped.
     _running: RunningQuery,
+}
+
+/// Demand for a confirmation of a statement that looks like one that reads.
+pub(crate) enum Demand {
+    /// It is known.
+    Known(Box<ConfirmationDemand>),
+    /// It has the rows that the statement would change.
+    Preview(Box<CheckedStatement>),
 }
 
 impl QueryApi {
@@ -82,16 +96,32 @@ impl QueryApi {
     ) -> Result<(RunningStatement, FutureRows), Stop> {
         let current = caller.available(asked.sql, asked.database).await?;
         let notices = Notices::default();
-        let mut demand = None;
+        let (mut demand, mut checked) = (None, None);
+        let has_previews = current.database().previews().is_some();
+        if asked.is_preview && !has_previews {
+            return Err(Stop::no_previews());
+        }
         let statement = match Statement::new(current.database(), asked.sql) {
             Ok(statement) => {
                 let most = self.most_rows(&caller);
                 let statement = self.limited(statement, &caller, asked, most);
                 let statement = statement.with_notices(&notices);
-                let permitted = self.permitted(&caller, &current, statement, asked);
-                let (statement, demanded) = permitted.await?;
-                demand = demanded;
-                Ok(statement)
+                if has_previews {
+                    let reads_first = statement.only_reads() && asked.reads_first();
+                    let held = Box::new(self.checked(statement.clone(), asked));
+                    if reads_first {
+                        demand = Some(Demand::Preview(held));
+                        Ok(statement.unconfirmed())
+                    } else {
+                        checked = Some(held);
+                        Ok(statement)
+                    }
+                } else {
+                    let permitted = self.permitted(&caller, &current, statement, asked);
+                    let (statement, demanded) = permitted.await?;
+                    demand = demanded.map(Demand::Known);
+                    Ok(statement)
+                }
             }
             Err(QueryError::Empty) => return Err(Stop::no_sql()),
             Err(error) => Err(error),
@@ -100,6 +130,20 @@ impl QueryApi {
         let sent = statement.as_ref().ok();
         let mut running = running.begin(caller, current, asked.sql, sent, notices);
         running.demand = demand;
+        if let Some(checked) = checked {
+            // Boxed: rare, and large.
+            match Box::pin(running.check(&checked, asked)).await {
+                Ok(Next::Unchecked) => {}
+                Ok(Next::Committed(rows)) => {
+                    running.is_committed = true;
+                    return Ok((running, Box::pin(ready(Ok(rows)))));
+                }
+                Err(NotCommitted::Failed(error)) => {
+                    return Ok((running, Box::pin(ready(Err(error)))));
+                }
+                Err(NotCommitted::Stopped(stop)) => return Err(stop),
+            }
+        }
         let rows: FutureRows = match statement {
             Ok(statement) => {
                 let lease = running.admitted(asked.sql).await?;
@@ -141,6 +185,14 @@ impl QueryApi {
             .with_timeout(asked.timeout)
     }
 
+    fn checked(&self, statement: Statement, asked: &Asked<'_>) -> CheckedStatement {
+        CheckedStatement {
+            statement,
+            sql: asked.sql.to_owned(),
+            signer: self.signer.clone(),
+        }
+    }
+
     /// Demands a confirmation for what may write, unless the request has one. What looks like
     /// reading only reads until it is confirmed; the demand for that is returned.
     async fn permitted(
@@ -160,22 +212,17 @@ impl QueryApi {
             match redeemed.await {
                 Ok(true) => return Ok((statement, None)),
                 Ok(false) => {}
-                Err(error) => {
-                    let error: &dyn std::error::Error = &error;
-                    warn!(error, "cannot mark a confirmation as used");
-                    let message = "It is not known whether this confirmation was used before, and \
-                                   the statement was not run. Try again later.";
-                    let status = StatusCode::SERVICE_UNAVAILABLE;
-                    return Err(Stop::new(status, "unreachable", message));
-                }
+                Err(error) => return Err(unknown_use(&error)),
             }
         }
         let demand = Box::new(ConfirmationDemand {
-            error: "This statement may change data. Confirm it to run it.",
-            code: "confirm",
+            error: DEMANDED,
+            code: CONFIRM,
             statement: asked.sql.to_owned(),
             database: database.to_owned(),
             confirm: self.signer.seal(session, ACTION, facts.as_bytes()),
+            preview: None,
+            reason: None,
         });
         if statement.only_reads() {
             return Ok((statement.unconfirmed(), Some(demand)));
@@ -206,6 +253,7 @@ impl RunningQuery {
             may_define: statement.is_some_and(Statement::may_define),
             command: command.to_owned(),
             demand: None,
+            is_committed: false,
             _running: self,
             caller,
             current,
@@ -216,6 +264,26 @@ impl RunningQuery {
 // === impl RunningStatement ===
 
 impl RunningStatement {
+    /// Runs a statement with previews as far as it is confirmed.
+    async fn check(
+        &self,
+        checked: &CheckedStatement,
+        asked: &Asked<'_>,
+    ) -> Result<Next, NotCommitted> {
+        let call = &self.caller.call;
+        let admitted = async {
+            call.admit(self.current.database(), asked.sql).await?;
+            call.open().await?;
+            Ok::<_, Stop>(())
+        };
+        call.or_cancelled(admitted).await??;
+        call.runs();
+        if asked.is_preview {
+            return Err(checked.alone(self).await?.into());
+        }
+        checked.run(self, asked.confirm).await
+    }
+
     /// Waits until the caller may run the statement, and returns the connection for it.
     pub(crate) async fn admitted(&self, sql: &str) -> Result<Lease, Stop> {
         let call = &self.caller.call;
@@ -240,16 +308,23 @@ impl RunningStatement {
         match call.or_cancelled(first).await? {
             Err(_) => Ok(rows),
             Ok(found) => match found.as_ref().err().and_then(|error| self.demand(error)) {
-                Some(demand) => Err(Stop::Confirm(demand)),
                 None => Ok(Box::pin(ready(found))),
+                Some(Demand::Known(demand)) => Err(Stop::Confirm(demand)),
+                // Boxed: rare, and large.
+                Some(Demand::Preview(checked)) => match Box::pin(checked.demand(self)).await {
+                    Ok(stop) | Err(NotCommitted::Stopped(stop)) => Err(stop),
+                    Err(NotCommitted::Failed(error)) => Ok(Box::pin(ready(Err(error)))),
+                },
             },
         }
     }
 
     /// Returns the demand for a confirmation, if the error says that the statement needs one.
-    pub(crate) fn demand(&mut self, error: &QueryError) -> Option<Box<ConfirmationDemand>> {
+    pub(crate) fn demand(&mut self, error: &QueryError) -> Option<Demand> {
         let demand = self.demand.take_if(|_| error.is_about_a_write())?;
-        self.caller.call.note(Verdict::Asked);
+        if let Demand::Known(_) = demand {
+            self.caller.call.note(Verdict::Asked);
+        }
         Some(demand)
     }
 
@@ -326,6 +401,24 @@ impl QueryCaller {
             record.statement(sql);
         }
         Ok(current)
+    }
+}
+
+/// Returns the response if it is not known whether a seal was used before.
+pub(crate) fn unknown_use(error: &RecordUnreachable) -> Stop {
+    let error: &dyn std::error::Error = error;
+    warn!(error, "cannot mark a confirmation as used");
+    let message = "It is not known whether this confirmation was used before, and the statement was \
+                   not run. Try again later.";
+    Stop::new(StatusCode::SERVICE_UNAVAILABLE, "unreachable", message)
+}
+
+// === impl Asked ===
+
+impl Asked<'_> {
+    /// Returns whether a text that looks like one that reads has to be run as one first.
+    fn reads_first(&self) -> bool {
+        self.confirm.is_none() && !self.is_preview
     }
 }
 

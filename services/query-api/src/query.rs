@@ -48,6 +48,9 @@ struct QueryRequest {
     timeout_ms: Option<u64>,
     /// The seal of the response 409, for a statement that may write.
     confirm: Option<String>,
+    /// `only` to get the rows that the statement would change, in a database with previews. Nothing is
+    /// committed.
+    preview: Option<String>,
 }
 
 /// Runs a statement, and returns its rows as they come
@@ -55,7 +58,8 @@ struct QueryRequest {
 /// The response has a JSON object on each line: `{"started": {"id", "database", "read_only"}}`,
 /// `{"columns": […]}`, any number of `{"rows": [[…]]}`, and at the end exactly one of
 /// `{"done": {"rows", "truncated", "command", "affected", "notices", "ms"}}` and `{"error": {…}}`. A
-/// response without one of these two broke off. `truncated` is `rows` or `bytes` if there are more
+/// response without one of these two broke off. `done` has `"committed": true` after a preview that was
+/// confirmed. `truncated` is `rows` or `bytes` if there are more
 /// rows, else null. Values are those of structured results; of one with more than 64 KiB the
 /// beginning is sent, as `{"cut": …, "bytes": n}`. A client that hangs up cancels the statement.
 #[utoipa::path(post, path = "/api/query", tag = "Query", operation_id = "run_query",
@@ -69,11 +73,15 @@ struct QueryRequest {
             `not_available`: statements are not"),
         (status = 404, description = "`not_found`: the caller has no such database"),
         (status = 409, description = "`confirm`: the statement may write; send it again with the \
-            member `confirm`", body = ConfirmationDemand),
+            member `confirm`. `changed`: the data have changed since the preview that was \
+            confirmed", body = ConfirmationDemand),
+        (status = 422, description = "`no_preview`: the database demands a preview, or the request \
+            does, and there is none"),
         (status = 429, description = "A limit of the caller is reached"),
         (status = 503, description = "`unreachable`: the database cannot be reached; `busy`: the \
             session runs two statements, or there is no free connection; `cancelled`: it was \
-            cancelled while it waited"),
+            cancelled while it waited; `not_committed`: the connection was lost, and the change was \
+            not committed; `unknown`: it is not known whether it was"),
     ),
 )]
 pub(crate) async fn run(
@@ -90,6 +98,9 @@ pub(crate) async fn run(
             "timeout_ms must be at least 1; without it, the limit of the database applies";
         return Err(Stop::bad_request(message));
     }
+    if request.preview.as_deref().is_some_and(|it| it != "only") {
+        return Err(Stop::bad_request("preview must be \"only\""));
+    }
     // The statement is held once while it runs.
     drop(payload);
     let asked = Asked {
@@ -98,6 +109,7 @@ pub(crate) async fn run(
         max_rows: request.max_rows.unwrap_or(DEFAULT_ROWS),
         timeout: request.timeout_ms.map(Duration::from_millis),
         confirm: request.confirm.as_deref(),
+        is_preview: request.preview.is_some(),
     };
     let (running, rows) = api.prepare(caller, &asked).await?;
     let (max_bytes, cut_off) = (api.limits.max_query_bytes, api.cut_off.happened());

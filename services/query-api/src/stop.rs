@@ -8,6 +8,7 @@ use axum::{
 };
 use http::StatusCode;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 use ziggurat_calls::{activity::CancelledBy, http::limited, limits::Refused};
 use ziggurat_databases::{MetadataError, NoDatabase, SelectError};
@@ -18,6 +19,10 @@ use ziggurat_postgres::pool::LeaseError;
 /// The code of a statement that was cancelled.
 pub(crate) const CANCELLED: &str = "cancelled";
 
+/// The code and the sentence of a statement that has to be confirmed.
+pub(crate) const CONFIRM: &str = "confirm";
+pub(crate) const DEMANDED: &str = "This statement may change data. Confirm it to run it.";
+
 /// Reason why a request runs no statement.
 #[derive(Debug)]
 pub(crate) enum Stop {
@@ -26,6 +31,8 @@ pub(crate) enum Stop {
     /// The statement may write, and has to be confirmed.
     // Boxed: it is large, and rare.
     Confirm(Box<ConfirmationDemand>),
+    /// The request asks for the changed rows alone.
+    Preview(Box<Value>),
 }
 
 /// A statement that has to be confirmed: send the request again with `confirm`.
@@ -33,7 +40,7 @@ pub(crate) enum Stop {
 pub(crate) struct ConfirmationDemand {
     /// The sentence for the user.
     pub(crate) error: &'static str,
-    /// Always `confirm`.
+    /// `confirm`, or `changed`: another preview was confirmed.
     pub(crate) code: &'static str,
     /// The statement.
     pub(crate) statement: String,
@@ -41,6 +48,14 @@ pub(crate) struct ConfirmationDemand {
     pub(crate) database: String,
     /// The seal: valid for ten minutes and for one run of this statement in this database.
     pub(crate) confirm: String,
+    /// The rows that the statement would change, in a database with previews; null if they cannot be
+    /// shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub(crate) preview: Option<Value>,
+    /// The reason why there is no preview.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
 }
 
 // === impl Stop ===
@@ -110,9 +125,10 @@ impl From<LeaseError> for Stop {
             LeaseError::NotOpen { .. } => {
                 return Self::new(StatusCode::FORBIDDEN, "denied", error.public_message());
             }
-            LeaseError::Busy { .. } | LeaseError::Account { .. } | LeaseError::Full { .. } => {
-                "busy"
-            }
+            LeaseError::Busy { .. }
+            | LeaseError::Account { .. }
+            | LeaseError::Full { .. }
+            | LeaseError::TooManyPairs => "busy",
             _ => "unreachable",
         };
         let message = error.public_message();
@@ -137,6 +153,7 @@ impl IntoResponse for Stop {
         match self {
             Self::Refused(refusal) => refusal.into_response(),
             Self::Confirm(demand) => (StatusCode::CONFLICT, Json(demand)).into_response(),
+            Self::Preview(object) => Json(object).into_response(),
         }
     }
 }

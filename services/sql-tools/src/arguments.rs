@@ -126,6 +126,11 @@ impl<'a> Members<'a> {
         Some(self.0.remove(at).1)
     }
 
+    /// Takes a member out that is a text.
+    pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
+        serde_json::from_str(self.take(name)?.get()).ok()
+    }
+
     fn get(&self, name: &str) -> Option<&str> {
         self.raw(name).map(RawValue::get)
     }

@@ -2,12 +2,16 @@
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
+use ziggurat_answers::client;
 use ziggurat_mcp::Schema;
 
 use crate::{
     kind::{Kind, MAX_CHARACTERS, Range, Scalar},
     parameter::{Filling, Parameter},
 };
+
+/// Name of the argument with the approval of a client.
+pub(crate) const APPROVE: &str = "approve";
 
 /// The properties in the order of the file.
 struct Properties<'a>(Vec<(&'a str, Map<String, Value>)>);
@@ -22,13 +26,19 @@ struct InputSchema<'a> {
     additional_properties: bool,
 }
 
-/// Describes the parameters that callers can send.
-pub(crate) fn of(parameters: &[Parameter]) -> Schema {
+/// Describes the parameters that callers can send, and the approval of a client.
+pub(crate) fn of(parameters: &[Parameter], takes_approval: bool) -> Schema {
     let open = || parameters.iter().filter(|it| it.is_open());
     let required = open().filter(|it| matches!(it.filling, Filling::Required));
+    let mut properties: Vec<_> = open().map(|it| (&*it.name, property(it))).collect();
+    if takes_approval {
+        let mut approve = typed("string");
+        approve.insert("description".to_owned(), client::APPROVE.into());
+        properties.push((APPROVE, approve));
+    }
     let schema = InputSchema {
         kind: "object",
-        properties: Properties(open().map(|it| (&*it.name, property(it))).collect()),
+        properties: Properties(properties),
         required: required.map(|it| &*it.name).collect(),
         additional_properties: false,
     };

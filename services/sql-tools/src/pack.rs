@@ -167,7 +167,7 @@ impl ToolHandler for PackTool {
         });
         tool.with_negotiated(
             definition.description.clone(),
-            input_schema::of(&parameters),
+            input_schema::of(&parameters, false),
         )
     }
 

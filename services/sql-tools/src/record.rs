@@ -11,6 +11,7 @@ use crate::{
     SqlTools,
     arguments::{self, Members},
     definition::Definition,
+    input_schema::APPROVE,
     parameter::{Filling, Parameter},
     tool::serves,
 };
@@ -51,7 +52,11 @@ impl SqlTools {
         caller: &Caller,
     ) -> Option<CallRecord<'a>> {
         let definition = self.definition(tool)?;
-        let members: Members<'_> = serde_json::from_str(arguments.unwrap_or("{}")).ok()?;
+        let mut members: Members<'_> = serde_json::from_str(arguments.unwrap_or("{}")).ok()?;
+        if definition.write.is_some() && !definition.parameters.iter().any(|it| it.name == APPROVE)
+        {
+            members.take(APPROVE);
+        }
         let identity = caller.extension::<Identity>();
         let role = definition.role(databases, identity);
         let values = arguments::read(definition, &members, identity, role.as_deref());

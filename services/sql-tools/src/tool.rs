@@ -1,6 +1,7 @@
 //! A tool of the operator as clients see it.
 
 mod answer;
+mod checked;
 mod confirmation;
 
 use std::sync::Arc;
@@ -19,11 +20,12 @@ use ziggurat_tokens::{CallerFacts, Fact, Identity};
 
 use self::answer::Answer;
 pub(crate) use self::answer::AnswerError;
+use self::checked::{Next, takes_approval};
 use crate::{
     StatementChecks,
     arguments::{self, ArgumentError, Members},
     definition::{Definition, Shape},
-    input_schema,
+    input_schema::{self, APPROVE},
     kind::Checked,
     parameter::Filling,
 };
@@ -197,9 +199,13 @@ impl ToolHandler for SqlTool {
         let mut tool = ToolDescriptor::new(
             definition.name.clone(),
             definition.description.clone(),
-            input_schema::of(&definition.parameters),
+            input_schema::of(&definition.parameters, false),
         )
         .with_annotations(annotations(definition));
+        if takes_approval(definition, &self.databases) {
+            let schema = input_schema::of(&definition.parameters, true);
+            tool = tool.with_negotiated(definition.description.clone(), schema);
+        }
         if let Some(title) = &definition.title {
             tool = tool.with_title(title.clone());
         }
@@ -218,7 +224,13 @@ impl ToolHandler for SqlTool {
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, Error> {
         let definition = &*self.definition;
-        let values = self.values(&request.arguments()?, &request)?;
+        let mut members: Members<'_> = request.arguments()?;
+        let approve = if request.is_negotiated() && takes_approval(definition, &self.databases) {
+            members.take_text(APPROVE)
+        } else {
+            None
+        };
+        let values = self.values(&members, &request)?;
         let text = definition.statement(&values);
         if let Some(error) = self.checks.error(&definition.name, &text) {
             let name = &definition.name;
@@ -229,19 +241,28 @@ impl ToolHandler for SqlTool {
         if definition.write.is_some() {
             step_up(&request, &current)?;
         }
-        if let Some(question) =
-            confirmation::question(definition, &current, &text, &values, &request).await?
+        let call = ToolCall {
+            current: &current,
+            request: &request,
+            label: "",
+        };
+        let mode = self.mode(&call);
+        if mode.is_none()
+            && let Some(question) =
+                confirmation::question(definition, &current, &text, &values, &request).await?
         {
             return Ok(question);
         }
         Call::of(&request)
             .admit_of_operator(current.database(), &text)
             .await?;
-        let call = ToolCall {
-            current: &current,
-            request: &request,
-            label: "",
-        };
+        if let Some(mode) = mode {
+            let check = self.check(&call, (&text, &values), approve.as_deref(), mode);
+            // Boxed: rare, and large.
+            if let Next::Answer(answer) = Box::pin(check).await? {
+                return Ok(answer);
+            }
+        }
         let answer = self.answer(&call, &text, values).await;
         answer.map_err(|error| self.error(&call, error))
     }

@@ -4,6 +4,7 @@
 mod check;
 mod entry;
 mod libpq;
+mod preview;
 mod raw;
 #[cfg(test)]
 mod tests;

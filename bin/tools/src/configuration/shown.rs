@@ -14,6 +14,7 @@ use ziggurat_calls::toolsets::Toolsets;
 use ziggurat_console::PublicUrl;
 use ziggurat_http::TlsFiles;
 use ziggurat_llm::Provider::{Anthropic, Gemini, Ollama, OpenAi, Voyage};
+use ziggurat_postgres::database::PreviewSettings;
 use ziggurat_runtime::{Secret, config::Sources, redact::Redactor};
 use ziggurat_sign_in_state::SignInSection;
 use ziggurat_state::StateSettings;
@@ -263,7 +264,30 @@ fn of_database(entry: &Entry) -> Vec<(&'static str, Json)> {
         ("sslkey", path(settings.ssl_key.as_deref())),
     ];
     let name = [("name", json!(settings.name))];
-    name.into_iter().chain(hosts).chain(rest).collect()
+    let preview = of_preview(&settings.preview);
+    let name = name.into_iter();
+    name.chain(hosts).chain(rest).chain(preview).collect()
+}
+
+/// Returns the values of the previews of a database.
+fn of_preview(preview: &PreviewSettings) -> [(&'static str, Json); 10] {
+    let unreadable = if preview.refuses_unreadable {
+        "refuse"
+    } else {
+        "count"
+    };
+    [
+        ("preview.mode", json!(preview.mode.as_str())),
+        ("preview.approve", json!(preview.approval.as_str())),
+        ("preview.max_rows", json!(preview.max_rows)),
+        ("preview.max_bytes", json!(preview.max_bytes)),
+        ("preview.scan_bytes", json!(preview.scan_bytes)),
+        ("preview.timeout", time(preview.timeout)),
+        ("preview.lock_timeout", time(preview.lock_timeout)),
+        ("preview.rounds", json!(preview.rounds)),
+        ("preview.ignore", json!(preview.ignored)),
+        ("preview.unreadable", json!(unreadable)),
+    ]
 }
 
 /// Knows the secrets of a configuration. A short one is not hidden where another value repeats it: it

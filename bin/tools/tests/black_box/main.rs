@@ -39,6 +39,7 @@ mod methods;
 mod metrics;
 mod order;
 mod policies;
+mod previews;
 mod print_client;
 mod probes;
 mod prompts;

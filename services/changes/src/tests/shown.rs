@@ -55,8 +55,12 @@ async fn changes_are_described_for_people_and_for_programs() {
             },
         ],
         "uncompared": [], "sequences": [], "notes": [],
+        "digest": "k3f9a2c07b1e",
     });
-    assert_eq!(serde_json::to_value(seen.shown()).expect("JSON"), expected);
+    assert_eq!(
+        serde_json::to_value(seen.shown("k3f9a2c07b1e")).expect("JSON"),
+        expected
+    );
     let seen = changed(&pool, "DELETE FROM item WHERE id = 8").await;
     let text = "public.item: 1 removed\n  id 8: customer 4, status 'it''s\\nlate'\n";
     assert_eq!(seen.described(), text);
@@ -73,7 +77,7 @@ async fn a_long_description_says_how_many_rows_it_leaves_out() {
         "{described}"
     );
     assert!(described.ends_with("\n… 1,204 more rows\n"), "{described}");
-    let shown = serde_json::to_value(seen.shown()).expect("JSON");
+    let shown = serde_json::to_value(seen.shown("k3f9a2c07b1e")).expect("JSON");
     let table = &shown["tables"][0];
     let sent = table["changes"].as_array().map(Vec::len);
     assert_eq!((sent, &table["more"]), (Some(200), &json!(1024)));

@@ -48,7 +48,7 @@ pub(crate) struct SignedState {
 }
 
 /// The scope of a state: one call of one caller.
-struct StateScope<'a> {
+pub(super) struct StateScope<'a> {
     principal: &'a [u8],
     method: &'a str,
     /// Digest of the params of the call.
@@ -136,8 +136,7 @@ impl StateSigner {
         let Some(state) = self.verify_at(seal, &scope, now()) else {
             return Ok(false);
         };
-        let principal = principal.as_bytes();
-        self.used_states.use_up(state.id, principal, now()).await
+        self.use_up_by(&state, principal.as_bytes()).await
     }
 
     /// Uses up a state. Returns whether it was still valid.
@@ -146,9 +145,25 @@ impl StateSigner {
         state: &SignedState,
         caller: &Caller,
     ) -> Result<bool, RecordUnreachable> {
-        let principal = (self.principal)(caller);
-        let principal = principal.as_bytes();
+        let principal = self.principal_of(caller);
+        self.use_up_by(state, principal.as_bytes()).await
+    }
+
+    pub(super) async fn use_up_by(
+        &self,
+        state: &SignedState,
+        principal: &[u8],
+    ) -> Result<bool, RecordUnreachable> {
         self.used_states.use_up(state.id, principal, now()).await
+    }
+
+    pub(crate) fn principal_of(&self, caller: &Caller) -> String {
+        (self.principal)(caller)
+    }
+
+    /// Returns the start of a keyed hash.
+    pub(super) fn keyed(&self) -> HMAC {
+        self.mac.clone()
     }
 
     /// Signs a state for the client.
@@ -163,14 +178,19 @@ impl StateSigner {
         self.verify_at(text, &StateScope::new(&principal, call), now())
     }
 
-    fn sign_at(&self, state: &str, scope: &StateScope<'_>, now: u64) -> String {
+    pub(super) fn sign_at(&self, state: &str, scope: &StateScope<'_>, now: u64) -> String {
         let id = StateId::at(now + millis(LIFETIME));
         let bytes = id.to_bytes();
         let mac = self.mac(&bytes, state.as_bytes(), scope).finalize();
         URL_SAFE_NO_PAD.encode([&bytes[..], &mac, state.as_bytes()].concat())
     }
 
-    fn verify_at(&self, text: &str, scope: &StateScope<'_>, now: u64) -> Option<SignedState> {
+    pub(super) fn verify_at(
+        &self,
+        text: &str,
+        scope: &StateScope<'_>,
+        now: u64,
+    ) -> Option<SignedState> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (id, rest) = bytes.split_first_chunk()?;
         let (mac, state) = rest.split_first_chunk::<MAC>()?;
@@ -219,7 +239,7 @@ impl<'a> StateScope<'a> {
         }
     }
 
-    fn of_action(principal: &'a str, action: &'a str, facts: &[u8]) -> Self {
+    pub(super) fn of_action(principal: &'a str, action: &'a str, facts: &[u8]) -> Self {
         Self {
             principal: principal.as_bytes(),
             method: action,
@@ -229,7 +249,7 @@ impl<'a> StateScope<'a> {
 }
 
 /// Returns the time in milliseconds since the Unix epoch.
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, millis)
 }

@@ -136,11 +136,11 @@ impl Shared {
             && tool.descriptor.output.is_some()
             && self.tools.is_structure_asked(params.get(Member::Meta));
         let has_structure = asks_for_structure || self.tools.output(&tool.descriptor).is_some();
-        let signer = is_modern.then(|| Arc::clone(&self.signer));
         let result = Arc::clone(&tool.service).start(ToolRequest {
             arguments: params.range(Member::Arguments),
             inputs,
-            signer,
+            signer: Arc::clone(&self.signer),
+            has_questions: is_modern,
             wants_structure: has_structure && encoder.revision.has_structure(),
             asks_for_structure,
             tools: Arc::clone(&self.tools),

@@ -116,13 +116,7 @@ impl Tools {
 
     /// Returns whether the member `_meta` of a call asks for the structure of its result.
     pub(crate) fn is_structure_asked(&self, meta: Option<&str>) -> bool {
-        let (Some(key), Some(meta)) = (self.structure_key, meta) else {
-            return false;
-        };
-        // Other calls need not be parsed.
-        meta.contains(key)
-            && serde_json::from_str::<BTreeMap<String, &RawValue>>(meta)
-                .is_ok_and(|meta| meta.get(key).is_some_and(|value| value.get() == "true"))
+        self.structure_key.is_some_and(|key| has_flag(meta, key))
     }
 
     /// Returns a tool, if it exists; it may be disabled.
@@ -188,6 +182,16 @@ impl Tools {
             None => Ok(()),
         }
     }
+}
+
+/// Returns whether the member `_meta` of a call has a key with the value `true`.
+pub(super) fn has_flag(meta: Option<&str>, key: &str) -> bool {
+    // Other calls need not be parsed.
+    let meta = meta.filter(|meta| meta.contains(key));
+    let meta = meta.map(serde_json::from_str::<BTreeMap<String, &RawValue>>);
+    meta.is_some_and(|meta| {
+        meta.is_ok_and(|meta| meta.get(key).is_some_and(|value| value.get() == "true"))
+    })
 }
 
 impl fmt::Debug for Tools {

@@ -41,6 +41,7 @@ pub(super) const UNCONFIRMED: &str = "The statement changes data after its first
                                       data as a statement of its own.";
 
 /// The statement, its database and the limits of the answer.
+#[derive(Clone)]
 pub(super) struct Request {
     /// The first line: the database, or the connection.
     place: String,
@@ -192,10 +193,18 @@ impl Request {
     ) -> Result<Option<ToolResult>, Reported> {
         let is_setting = statement.is_setting();
         let statement = statement.with_max_row_bytes(self.max_bytes.max(MIN_ROW_LIMIT));
-        let rows = match statement.run(lease).await {
-            Ok(rows) => rows,
-            Err(error) => return self.no_answer(&error).await,
-        };
+        match statement.run(lease).await {
+            Ok(rows) => self.read(rows, is_setting).await,
+            Err(error) => self.no_answer(&error).await,
+        }
+    }
+
+    /// Reads the rows of a statement. Returns `None` if it writes, and the user has to be asked.
+    pub(super) async fn read(
+        self,
+        rows: Rows,
+        is_setting: bool,
+    ) -> Result<Option<ToolResult>, Reported> {
         let structured = self.structured(&rows);
         let mut reader = AnswerReader::new(self, rows, structured);
         if !matches!(reader.end, RowsEnd::Counted { .. })
@@ -310,7 +319,7 @@ impl Request {
     }
 
     /// Describes a query error, so that the model can correct its statement.
-    async fn complaint(&self, error: &QueryError) -> Reported {
+    pub(super) async fn complaint(&self, error: &QueryError) -> Reported {
         self.call.set_error(error);
         if self.writes == Some(WritePermission::User) && error.is_about_a_write() {
             return Reported::new(UNCONFIRMED);

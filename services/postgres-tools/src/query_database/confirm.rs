@@ -39,16 +39,24 @@ impl<'a> WriteQuestion<'a> {
 
     /// Asks the user. Returns `None` if the statement may write.
     pub(super) async fn ask(&self) -> Result<Option<ToolResult>, Error> {
-        let Self { query, request, .. } = self;
-        let label = self.current.label();
-        // Each line is indented, so that no line of the statement looks like one of the question.
-        let lines: Vec<_> = query.split(['\n', '\r']).map(hidden::escaped).collect();
-        let shown = lines.join("\n    ");
-        let confirmation = Confirmation {
-            state: format!("write to {label}"),
-            message: format!("May this statement be run in the database {label}?\n\n    {shown}"),
-            subject: "statement",
-        };
-        confirmation.question(request).await
+        let confirmation = confirmation(self.current, self.query);
+        confirmation.question(self.request).await
     }
+}
+
+/// Returns the question for a statement.
+pub(super) fn confirmation(current: &Current, query: &str) -> Confirmation {
+    let (label, shown) = (current.label(), indented(query));
+    Confirmation {
+        state: format!("write to {label}"),
+        message: format!("May this statement be run in the database {label}?\n\n    {shown}"),
+        subject: "statement",
+    }
+}
+
+/// Writes a statement with all lines but the first indented, so that none of them looks like one of
+/// the question.
+pub(super) fn indented(query: &str) -> String {
+    let lines: Vec<_> = query.split(['\n', '\r']).map(hidden::escaped).collect();
+    lines.join("\n    ")
 }

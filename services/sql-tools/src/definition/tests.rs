@@ -356,7 +356,7 @@ fn the_schema_lists_what_callers_can_send_in_the_order_of_the_file() {
          {name: v, type: json, sensitive: true, default: {a: 1}}, \
          {name: u, type: number, min: 0.5}]",
     );
-    let schema = crate::input_schema::of(&tool.parameters);
+    let schema = crate::input_schema::of(&tool.parameters, false);
     let text = serde_json::to_string(&schema).expect("JSON");
     let order: Vec<_> = ["\"z\"", "\"y\"", "\"s\"", "\"w\"", "\"v\"", "\"u\""]
         .map(|name| text.find(&format!("{name}:")).expect(name))

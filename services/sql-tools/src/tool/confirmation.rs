@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use aws_lc_rs::digest::{Context, SHA256};
-use ziggurat_answers::confirm::{self, Confirmation};
+use ziggurat_answers::{
+    checked::WriteTexts,
+    confirm::{self, Confirmation},
+};
 use ziggurat_databases::Current;
 use ziggurat_mcp::{Error, Reported, ToolRequest, ToolResult};
 use ziggurat_postgres::tsv;
@@ -34,9 +37,20 @@ pub(super) async fn question(
             Ok(None)
         };
     }
+    let texts = texts(definition, current, statement, values);
+    texts.question.question(request).await
+}
+
+/// Returns the texts about a call of a tool.
+pub(super) fn texts(
+    definition: &Definition,
+    current: &Current,
+    statement: &str,
+    values: &[Option<Checked>],
+) -> WriteTexts {
     let label = current.label();
     let title = definition.title.as_ref().unwrap_or(&definition.name);
-    let mut message = format!("May the tool \"{title}\" change data in the database {label}?");
+    let mut content = String::new();
     let mut digest = Context::new(&SHA256);
     digest.update(statement.as_bytes());
     for (parameter, value) in definition.parameters.iter().zip(values) {
@@ -50,7 +64,7 @@ pub(super) async fn question(
                 &shown
             };
             let name = &parameter.name;
-            write!(message, "\n{name}: {shown}").expect("a string takes all that is written");
+            write!(content, "\n{name}: {shown}").expect("a string takes all that is written");
         }
     }
     let digest = digest.finish();
@@ -62,12 +76,16 @@ pub(super) async fn question(
             text
         });
     let name = &definition.name;
-    let confirmation = Confirmation {
-        state: format!("call {name} in {label}: {digest}"),
-        message,
-        subject: "call",
-    };
-    confirmation.question(request).await
+    let message = format!("May the tool \"{title}\" change data in the database {label}?{content}");
+    WriteTexts {
+        subject: format!("The tool \"{title}\""),
+        content: content.trim_start().to_owned(),
+        question: Confirmation {
+            state: format!("call {name} in {label}: {digest}"),
+            message,
+            subject: "call",
+        },
+    }
 }
 
 /// Writes a value on one line and in quotes, so that it cannot look like another line of the

@@ -83,6 +83,7 @@ impl RawDatabase {
             application_name: owned("application_name").unwrap_or(default.application_name),
             pooler: self.parsed("pooler")?.unwrap_or_default(),
             allow_writes: self.allow_writes,
+            preview: self.preview.clone(),
             allow_dangerous_functions: self.allow_dangerous_functions,
             row_limit: self.number("row_limit").unwrap_or(default.row_limit),
             query_timeout: time("query_timeout", default.query_timeout)?,

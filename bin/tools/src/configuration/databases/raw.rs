@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ziggurat_callers::Callers;
-use ziggurat_postgres::database::ConnectKeys;
+use ziggurat_postgres::database::{ConnectKeys, PreviewSettings};
 use ziggurat_runtime::{
     config::{Section, Source, Value},
     flags::Flags,
 };
+
+use crate::configuration::databases::preview;
 
 /// Keys that take texts.
 const TEXTS: [&str; 18] = [
@@ -60,6 +62,7 @@ pub(super) struct RawDatabase {
     /// Hosts of the file; `hosts` in the texts is a list from another source.
     pub(super) hosts: Option<Vec<(String, Option<u16>)>>,
     pub(super) allow_writes: bool,
+    pub(super) preview: PreviewSettings,
     pub(super) allow_dangerous_functions: bool,
     pub(super) users: Vec<String>,
     pub(super) clients: Vec<String>,
@@ -79,6 +82,7 @@ impl RawDatabase {
         let port = value("port").whole::<u16>(0..=u16::MAX);
         let mut raw = Self {
             allow_writes: value("allow_writes").boolean().unwrap_or(false),
+            preview: preview::read(file),
             users: value("available_to_users").texts().unwrap_or_default(),
             clients: value("available_to_clients").texts().unwrap_or_default(),
             allow_dangerous_functions: file
