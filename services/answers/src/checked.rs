@@ -55,7 +55,7 @@ pub struct CheckedWrite<'a> {
 /// Texts about a write.
 #[derive(Debug)]
 pub struct WriteTexts {
-    /// What runs, such as `This statement`, or a tool by its title.
+    /// The subject of the first line, such as `This statement`, or a tool by its title.
     pub subject: String,
     /// The text below the first line: the statement, or the values of the tool.
     pub content: String,
@@ -137,7 +137,7 @@ impl CheckedWrite<'_> {
     /// Runs the write as far as it is approved.
     ///
     /// # Errors
-    /// Fails if the statement does, and if it is not run because nobody may approve it, or it would do
+    /// Fails if the statement does, and if it is not run because the client cannot approve it, or it would do
     /// something else each time.
     pub async fn run(&self) -> Result<Checked, NotWritten> {
         let rules = Rules::from(self.settings());

@@ -179,7 +179,7 @@ impl TableChanges {
             }
         }
         let changes = by_key.into_values().filter_map(|pair| match pair {
-            // An update that sets what was there changes nothing.
+            // An update that sets the same values changes nothing.
             [Some(before), Some(after)] if before == after => None,
             [Some(before), Some(after)] => Some(Change::Changed { before, after }),
             [Some(before), None] => Some(Change::Removed(before)),
@@ -239,7 +239,7 @@ impl Table {
         Value::Text(row.and_then(|row| row[place].as_deref()))
     }
 
-    /// Sorts changes by what is shown of them, so that their order tells nothing of masked values.
+    /// Sorts changes by their shown values, so that their order tells nothing of masked ones.
     pub(crate) fn sort(&self, changes: &mut [Change]) {
         if !self.hides_new && !self.columns.iter().any(|column| column.is_masked) {
             return;

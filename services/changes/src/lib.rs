@@ -6,7 +6,7 @@
 //! extension, no trigger.
 //!
 //! The rows that the writer sees and that its transaction made are the rows after the statement.
-//! The reader sees which rows somebody has deleted, updated or locked since; those that the writer
+//! The reader sees which rows a transaction has deleted, updated or locked since; those that the writer
 //! still sees in the same place fall out, and the others are the rows before the statement. The
 //! locks of the transaction name every table that it wrote, also by cascades, triggers and rules.
 //!

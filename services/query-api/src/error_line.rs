@@ -83,7 +83,7 @@ impl ErrorLine {
         }
     }
 
-    /// Adds what has to be done before the statement may write.
+    /// Adds the demand to confirm the statement, or the reason why it was undone.
     pub(crate) fn stop(&mut self, stop: Stop) {
         match stop {
             Stop::Confirm(demand) => {

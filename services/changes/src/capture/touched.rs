@@ -1,4 +1,4 @@
-//! What a statement has touched, by its locks and counters.
+//! The tables that a statement has touched, by its locks and counters.
 
 use std::{collections::HashMap, ops::RangeInclusive};
 
