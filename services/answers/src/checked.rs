@@ -113,6 +113,19 @@ pub fn wants_preview(request: &ToolRequest) -> bool {
     request.is_negotiated() && request.asks_for(PREVIEW)
 }
 
+/// Refuses a call that asks for a preview alone in a database that allows writes and has no previews.
+///
+/// # Errors
+/// Fails for such a call.
+pub fn check_wish(request: &ToolRequest, database: &Database) -> Result<(), Error> {
+    let could_write = database.allows_writes() && database.previews().is_none();
+    if could_write && wants_preview(request) {
+        let refused = "There is no preview: this database has no previews.";
+        return Err(Error::said(refused));
+    }
+    Ok(())
+}
+
 /// Returns whether a client may approve changes in a database for itself.
 #[must_use]
 pub fn takes_approval(database: &Database) -> bool {

@@ -95,7 +95,11 @@ impl Capture<'_> {
             }
             error => Stop::Failed(error),
         })?;
-        let touched = self.touched(&opening).await?;
+        let touched = self.touched(&opening).await.map_err(|stop| match stop {
+            // Deferred triggers and keys may quote values.
+            Stop::Failed(error) => Stop::Failed(rows.told(error)),
+            stop @ Stop::Unseen(_) => stop,
+        })?;
         if let Some(reason) = touched.reason() {
             return Err(Stop::Unseen(reason));
         }

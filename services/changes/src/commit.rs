@@ -191,7 +191,7 @@ impl Pending<'_> {
         let is_committed = match ended {
             Ok(()) => Some(true),
             Err(error) if is_lost(&error) => fate(&pool, transaction).await,
-            Err(error) => return Err(error),
+            Err(error) => return Err(run.rows.told(error)),
         };
         Ok(match is_committed {
             Some(true) => Decision::Committed(Box::new(Committed {

@@ -15,7 +15,9 @@ use serde::Deserialize;
 use serde_json::Number;
 use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
-use ziggurat_answers::{CallFormat, ResultFormat, SqlErrors, Table, client, step_up};
+use ziggurat_answers::{
+    CallFormat, ResultFormat, SqlErrors, Table, checked::check_wish, client, step_up,
+};
 use ziggurat_calls::Call;
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_mcp::{
@@ -196,6 +198,7 @@ impl QueryDatabase {
             step_up(request, current)?;
         }
         let question = WriteQuestion::new(current, query, request);
+        check_wish(request, current.database())?;
         let checked = run.checked(&statement, self.max_bytes);
         if let Some(checked) = &checked {
             if checked.reads_first() {

@@ -7,7 +7,7 @@ mod confirmation;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use ziggurat_answers::{ResultFormat, SqlErrors, WITHHELD, client, step_up};
+use ziggurat_answers::{ResultFormat, SqlErrors, WITHHELD, checked::check_wish, client, step_up};
 use ziggurat_calls::{Call, ErrorReason};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
@@ -246,6 +246,9 @@ impl ToolHandler for SqlTool {
             request: &request,
             label: "",
         };
+        if definition.write.is_some() {
+            check_wish(&request, current.database())?;
+        }
         let mode = self.mode(&call);
         if mode.is_none()
             && let Some(question) =

@@ -1,9 +1,11 @@
 //! Tests of previews: what a statement would change is shown, and exactly that is committed.
 
 mod asking;
+mod callers;
 mod http;
 mod limits;
 mod masks;
+mod tools;
 mod without;
 
 use std::fs;
@@ -11,7 +13,10 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, Home, Postgres, Program};
+use crate::{
+    revisions::result,
+    support::{Answer, Client, Home, Postgres, Program},
+};
 
 const SHOP: &str = "
     CREATE TABLE orders (id int PRIMARY KEY, customer int, status text);
@@ -45,6 +50,7 @@ impl Shop {
     fn with(keys: &str, more: &str) -> Self {
         let postgres = Postgres::with(SHOP);
         let home = Home::new();
+        fs::write(home.file("own.yaml"), tools::TOOLS).expect("written");
         let entry = postgres.entry("shop");
         let secret = home.file("secret");
         fs::write(&secret, "what replicas have in common").expect("written");
@@ -155,4 +161,12 @@ fn yes(asked: &Value) -> Value {
 
 fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+/// Returns the arguments of a tool.
+fn properties(client: &Client, name: &str) -> Value {
+    let list = result(client, "tools/list", &json!({}));
+    let mut tools = list["tools"].as_array().expect("tools").iter();
+    let tool = tools.find(|tool| tool["name"] == name).expect("the tool");
+    tool["inputSchema"]["properties"].clone()
 }

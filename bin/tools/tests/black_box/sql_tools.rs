@@ -4,7 +4,7 @@ mod hostile;
 mod same_text;
 mod trips;
 mod values;
-mod writing;
+pub(crate) mod writing;
 
 use std::fs;
 

@@ -66,12 +66,7 @@ fn a_client_may_approve_a_change_for_itself_where_the_operator_allows_that() {
 fn only_tools_of_databases_with_such_approvals_have_the_argument() {
     let argument = |keys: &str| {
         let shop = Shop::new(keys);
-        let list = crate::revisions::result(&shop.client, "tools/list", &json!({}));
-        let tools = list["tools"].as_array().expect("tools").clone();
-        let query = tools
-            .into_iter()
-            .find(|tool| tool["name"] == "query_database");
-        query.expect("the tool")["inputSchema"]["properties"]["approve"].clone()
+        properties(&shop.client, "query_database")["approve"].clone()
     };
     assert!(argument("mode: require, approve: client").is_object());
     assert_eq!(argument("mode: require"), Value::Null);

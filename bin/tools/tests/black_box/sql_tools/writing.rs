@@ -43,7 +43,7 @@ const WRITING: &str = r"
 ";
 
 /// Calls a tool from a client that supports elicitation, with the answers of its user.
-pub(super) fn asked(client: &Client, call: &Value, answers: &Value) -> Value {
+pub(crate) fn asked(client: &Client, call: &Value, answers: &Value) -> Value {
     let name = call["name"].as_str().expect("a name");
     let mut params = json!({
         "name": name,
@@ -66,7 +66,7 @@ pub(super) fn asked(client: &Client, call: &Value, answers: &Value) -> Value {
 }
 
 /// Returns the answer of a user to a question.
-pub(super) fn confirmed(question: &Value, confirm: bool) -> Value {
+pub(crate) fn confirmed(question: &Value, confirm: bool) -> Value {
     let response = json!({"action": "accept", "content": {"confirm": confirm}});
     json!({"inputResponses": {"confirm": response}, "requestState": question["requestState"]})
 }

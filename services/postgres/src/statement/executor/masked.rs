@@ -63,9 +63,9 @@ pub(super) struct Masked {
     /// The plan decides.
     needs_plan: bool,
     /// Computed columns are masked too.
-    hides_computed: bool,
+    pub(super) hides_computed: bool,
     /// Errors of PostgreSQL may have values in them.
-    hides_errors: bool,
+    pub(super) hides_errors: bool,
 }
 
 /// SQLSTATE of a missing privilege.
@@ -77,11 +77,6 @@ const NAMES: &str = "42";
 // === impl Masked ===
 
 impl Masked {
-    /// Returns whether values that are computed could be made of masked ones.
-    pub(super) fn hides(&self) -> bool {
-        self.hides_computed
-    }
-
     /// Looks the columns up again if the result is of tables that are not known.
     async fn learn(&mut self, fields: &[Field], pool: &Pool) {
         if self.columns.know(fields) {
@@ -120,7 +115,7 @@ pub(super) async fn header(
 }
 
 /// Returns an error without what could be a value.
-fn without_values(error: QueryError) -> QueryError {
+pub(super) fn without_values(error: QueryError) -> QueryError {
     match error {
         QueryError::Failed { phase, report } => QueryError::Failed {
             phase,

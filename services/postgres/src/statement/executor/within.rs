@@ -11,7 +11,7 @@ use crate::{
     rows::{Handoff, Item, Rows, Summary},
     statement::{
         Route, Statement,
-        executor::{AttemptError, Execution},
+        executor::{AttemptError, Execution, masked::without_values},
     },
     statement_log::{Counts, StatementLog},
 };
@@ -22,6 +22,7 @@ pub struct HeldRows {
     items: Vec<Item>,
     summary: Summary,
     has_masked_source: bool,
+    hides_errors: bool,
 }
 
 // === impl Statement ===
@@ -60,7 +61,8 @@ impl Statement {
         Ok(HeldRows {
             items,
             summary,
-            has_masked_source: masked.is_some_and(super::masked::Masked::hides),
+            has_masked_source: masked.is_some_and(|it| it.hides_computed),
+            hides_errors: masked.is_some_and(|it| it.hides_errors),
         })
     }
 }
@@ -155,6 +157,16 @@ impl HeldRows {
     #[must_use]
     pub fn has_masked_source(&self) -> bool {
         self.has_masked_source
+    }
+
+    /// Returns an error of the same transaction as the caller may see it.
+    #[must_use]
+    pub fn told(&self, error: QueryError) -> QueryError {
+        if self.hides_errors {
+            without_values(error)
+        } else {
+            error
+        }
     }
 
     /// Returns the result to be read.
