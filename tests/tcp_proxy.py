@@ -62,12 +62,16 @@ class TcpProxy:
         try:
             while data := source.recv(1 << 16):
                 self.flowing.wait()
-                target.sendall(data)
+                self.send(data, source, target)
         except OSError:
             pass
         self.flowing.wait()
         self.close(source)
         self.close(target)
+
+    def send(self, data, source, target):
+        """Passes on data of a client or a server."""
+        target.sendall(data)
 
     def close(self, end):
         self.open.discard(end)
