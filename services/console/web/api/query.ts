@@ -1,6 +1,7 @@
 import type { Cell, Column } from '../parts/grid/cell'
 import { call, open } from './client'
 import { readLines } from './ndjson'
+import type { Preview } from './preview'
 import { Problem } from './problem'
 
 /** A statement to run. */
@@ -58,6 +59,11 @@ export interface Demand {
   statement: string
   database: string
   confirm: string
+  /** The rows that it would change; null if there are none to be seen, for the reason. */
+  preview: Preview | null
+  reason: string | null
+  /** Is true if the data have changed since an earlier preview. */
+  changed: boolean
 }
 
 /** Runs a statement and returns its lines as they arrive. Hanging up cancels it in PostgreSQL. */
@@ -66,12 +72,20 @@ export async function* query(request: QueryRequest, signal: AbortSignal): AsyncG
   yield* readLines<QueryLine>(response, (line) => line.done !== undefined || line.error !== undefined)
 }
 
+/** Returns the rows that a statement would change, and commits nothing. */
+export function previewOf(request: { database: string; sql: string }, signal: AbortSignal): Promise<Preview> {
+  return call('/api/query', { body: { ...request, preview: 'only' }, signal })
+}
+
 /** Returns what has to be confirmed if that is why a request was refused. */
 export function demandOf(problem: unknown): Demand | null {
-  if (!(problem instanceof Problem) || problem.code !== 'confirm') return null
+  if (!(problem instanceof Problem)) return null
+  const changed = problem.code === 'changed'
+  if (!changed && problem.code !== 'confirm') return null
   const body = problem.body as Partial<Demand> | null
   if (typeof body?.statement !== 'string' || typeof body.confirm !== 'string') return null
-  return { statement: body.statement, database: String(body.database), confirm: body.confirm }
+  const { statement, confirm, preview = null, reason = null } = body
+  return { statement, database: String(body.database), confirm, preview, reason, changed }
 }
 
 export type ExportFormat = 'csv' | 'tsv' | 'json' | 'ndjson'

@@ -1,6 +1,10 @@
 import { useState } from 'preact/hooks'
 import type { Catalogue } from '../api/schema'
 import type { Explained, PlanNode } from '../api/explain'
+import type { Preview } from '../api/preview'
+import { Button } from '../parts/button'
+import { ChangedRows } from '../parts/changed-rows/changed-rows'
+import { ConfirmChange } from '../parts/changed-rows/confirm-change'
 import { Chart } from '../parts/chart/chart'
 import Diagram from '../parts/diagram/diagram'
 import { Editor } from '../parts/editor/editor'
@@ -92,6 +96,29 @@ const explained: Explained = {
   ],
 }
 
+const preview: Preview = {
+  rows: 4,
+  tables: [
+    { table: 'public.orders', inserted: 0, updated: 0, deleted: 1, key: ['id'], changes: [{ op: 'delete', key: ['7'], before: { id: '7', customer: '3', status: 'open', note: 'Leave it at the \u202edoor, please, if there is no answer' } }], more: 0 },
+    {
+      table: 'public.line',
+      inserted: 1,
+      updated: 2,
+      deleted: 0,
+      key: ['id'],
+      masked: ['card'],
+      changes: [
+        { op: 'update', key: ['12'], before: { ord: '7' }, after: { ord: null } },
+        { op: 'update', key: ['13'], before: { ord: '7', card: '***' }, after: { ord: null, card: '***' } },
+        { op: 'insert', key: ['14'], after: { id: '14', ord: '8', card: '***' } },
+      ],
+      more: 1204,
+    },
+  ],
+  notes: ['Numbers of public.line_id_seq stay drawn.', 'audit.log: 1 row added, which you may not read.'],
+  digest: 'k3f9a2c07b1e',
+}
+
 const boxes = ['orders', 'customers', 'order_items', 'products'].map((key) => ({
   key,
   title: key,
@@ -106,6 +133,7 @@ const edges = [
 
 /** The parts of the screens SQL and Schema, with data of their own. */
 export function WorkingParts() {
+  const [asks, setAsks] = useState(false)
   const [chosen, setChosen] = useState<string | null>('orders')
   return (
     <>
@@ -126,6 +154,16 @@ export function WorkingParts() {
         <div class="gallery-grid" id="many-rows">
           <Grid rows={many} label="A hundred thousand rows" />
         </div>
+      </section>
+      <section>
+        <h2>Changed rows</h2>
+        <ChangedRows preview={preview} />
+        <Button onClick={() => setAsks(true)}>Ask before a change</Button>
+        {asks && (
+          <ConfirmChange title="" text="DELETE FROM orders WHERE id = 7" run="" seen={{ preview, reason: null, changed: true }} onDecide={() => setAsks(false)}>
+            {null}
+          </ConfirmChange>
+        )}
       </section>
       <section>
         <h2>Chart</h2>

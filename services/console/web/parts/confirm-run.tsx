@@ -5,8 +5,25 @@ import { Button } from './button'
 import { CodeText } from './code-text'
 import { Dialog } from './dialog'
 
-/** Asks before a text changes data; `run` is on the button that runs it. The focus is on Cancel, and a long text has to be read to its end first. */
-export function ConfirmRun({ title, text, label, run, children, onDecide }: { title: string; text: string; label: string; run: string; children: ComponentChildren; onDecide: (runs: boolean) => void }) {
+/** Asks before a text changes data; `run` is on the button that runs it. The focus is on the other button, and a long text has to be read to its end first. */
+export function ConfirmRun({
+  title,
+  text,
+  label,
+  run,
+  leave = shell.cancel,
+  children,
+  onDecide,
+}: {
+  title: string
+  text: string
+  label: string
+  run: string
+  /** Is on the button that has the focus. */
+  leave?: string
+  children: ComponentChildren
+  onDecide: (runs: boolean) => void
+}) {
   const [isRead, setRead] = useState(false)
   const whole = useRef<HTMLDivElement>(null)
   const look = () => {
@@ -22,7 +39,7 @@ export function ConfirmRun({ title, text, label, run, children, onDecide }: { ti
       actions={
         <>
           <Button autofocus onClick={() => onDecide(false)}>
-            {shell.cancel}
+            {leave}
           </Button>
           <Button kind="danger" disabled={!isRead} onClick={() => onDecide(true)}>
             {run}

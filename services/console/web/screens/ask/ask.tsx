@@ -3,7 +3,7 @@ import { models, providers } from '../../api/chat'
 import { conversations, type Listed } from '../../api/conversations'
 import { ProblemBanner } from '../../parts/banner'
 import { Button, IconButton } from '../../parts/button'
-import { ConfirmRun } from '../../parts/confirm-run'
+import { ConfirmChange } from '../../parts/changed-rows/confirm-change'
 import { Foreign } from '../../parts/foreign'
 import { Dialog } from '../../parts/dialog'
 import { Select, type Choice } from '../../parts/field'
@@ -181,11 +181,11 @@ function Confirm() {
   const what = confirming.value?.what
   if (!what) return null
   return (
-    <ConfirmRun title={text.confirmTitle} text={what.statement} label={text.statement} run={text.runIt} onDecide={decide}>
+    <ConfirmChange title={text.confirmTitle} text={what.statement} run={text.runIt} seen={what.seen} onDecide={decide}>
       <p>
         <Foreign text={text.confirmText(what.database)} />
       </p>
-    </ConfirmRun>
+    </ConfirmChange>
   )
 }
 

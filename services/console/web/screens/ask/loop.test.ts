@@ -1,5 +1,6 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { UNSEEN } from '../../api/preview'
 import type { Block } from '../../api/chat'
 import { answer, MOST_ROUNDS, type Surroundings, type Tool } from './loop'
 import { fromKept, newTurn, stepsOf, toKeep, type Turn } from './turns'
@@ -68,7 +69,7 @@ test('a write that is declined is not sent again, and the model learns of it', a
   tool = [asks]
   const confirm = vi.fn(async () => false)
   const turn = await answer(newTurn('Drop it', 'p', 'm'), [], [query], around({ confirm }))
-  expect(confirm).toHaveBeenCalledWith({ statement: 'drop table t', database: 'shop' })
+  expect(confirm).toHaveBeenCalledWith({ statement: 'drop table t', database: 'shop', seen: UNSEEN })
   expect(stepsOf(turn)[0]?.state).toBe('declined')
   expect(toolCalls()).toHaveLength(1)
   expect(modelCalls()[1]?.body.messages.at(-1)?.content).toMatchObject([{ is_error: true }])
@@ -79,7 +80,7 @@ test('what is confirmed of another tool is the question of the server, whatever 
   tool = [asks]
   const confirm = vi.fn(async () => false)
   await answer(newTurn('Pay', 'p', 'm'), [], [{ ...query, name: 'pay' }], around({ confirm }))
-  expect(confirm).toHaveBeenCalledWith({ statement: 'May this run?', database: 'shop' })
+  expect(confirm).toHaveBeenCalledWith({ statement: 'May this run?', database: 'shop', seen: UNSEEN })
 })
 
 test('a write that is agreed to runs with the state that the server has sealed', async () => {

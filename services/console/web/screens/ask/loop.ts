@@ -1,5 +1,6 @@
 import { ask, type Block, type ChatMessage, compact, type Question, textOf } from '../../api/chat'
 import { exchange, MODERN, requestFor, result } from '../../api/mcp'
+import { type Looked, UNSEEN } from '../../api/preview'
 import { wasStopped } from '../../api/problem'
 import type { Step, Turn } from './turns'
 
@@ -23,6 +24,14 @@ export interface Confirmation {
   /** All of what would run. */
   statement: string
   database: string
+  /** The rows that it would change, if the database has previews. */
+  seen: Looked
+}
+
+/** The parameters of a question of the server. */
+interface Elicitation {
+  message?: string
+  _meta?: { 'ziggurat/preview'?: Looked }
 }
 
 /** Ties of a turn to the page. */
@@ -126,11 +135,12 @@ export async function runTool(id: string, tool: string, input: Record<string, un
       const words = ((answer.content as { text?: string }[] | undefined) ?? []).map((block) => block.text ?? '').join('\n\n')
       return finish({ state: answer.isError ? 'failed' : 'done', text: words, structured: answer.structuredContent ?? null })
     }
-    const asked = Object.entries((answer.inputRequests ?? {}) as Record<string, { params?: { message?: string } }>)
+    const asked = Object.entries((answer.inputRequests ?? {}) as Record<string, { params?: Elicitation }>)
     const question = asked.map(([, { params }]) => params?.message ?? '').join('\n\n')
     // Other tools may have an argument of this name, which is only a part of what runs.
     const statement = tool === 'query_database' && typeof input.query === 'string' ? input.query : question
-    const agreed = await around.confirm({ statement, database })
+    const seen = asked.map(([, { params }]) => params?._meta?.['ziggurat/preview']).find(Boolean) ?? UNSEEN
+    const agreed = await around.confirm({ statement, database, seen })
     if (!agreed) return finish({ state: 'declined', text: 'The user has declined to run this statement.' })
     const replies = asked.map(([key]) => [key, { action: 'accept', content: { confirm: true } }])
     extra = { inputResponses: Object.fromEntries(replies), requestState: answer.requestState }

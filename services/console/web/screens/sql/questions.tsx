@@ -1,11 +1,18 @@
 import { useSignal } from '@preact/signals'
+import { previewOf } from '../../api/query'
+import { ProblemBanner } from '../../parts/banner'
 import { Button } from '../../parts/button'
+import { ChangedRows } from '../../parts/changed-rows/changed-rows'
 import { CodeText } from '../../parts/code-text'
-import { ConfirmRun } from '../../parts/confirm-run'
+import { ConfirmChange } from '../../parts/changed-rows/confirm-change'
 import { Dialog } from '../../parts/dialog'
 import { Facts } from '../../parts/facts'
 import { TextField } from '../../parts/field'
 import { Foreign } from '../../parts/foreign'
+import { useLoaded } from '../../parts/loaded'
+import { Loading } from '../../parts/loading'
+import { changes } from '../../text/changes'
+import { shell } from '../../text/shell'
 import { sql as texts } from '../../text/sql'
 import { filled } from './placeholders'
 import type { Question, Work } from './work'
@@ -15,6 +22,7 @@ export function Questions({ work }: { readonly work: Work }) {
   const question = work.question.value
   if (question?.kind === 'confirm') return <Confirm question={question} />
   if (question?.kind === 'values') return <Values question={question} work={work} />
+  if (question?.kind === 'preview') return <Preview question={question} />
   return null
 }
 
@@ -22,10 +30,23 @@ export function Questions({ work }: { readonly work: Work }) {
 function Confirm({ question }: { readonly question: Question & { kind: 'confirm' } }) {
   const { demand, answer } = question
   return (
-    <ConfirmRun title={texts.confirmTitle} text={demand.statement} label={texts.confirmTitle} run={texts.confirmRun} onDecide={answer}>
+    <ConfirmChange title={texts.confirmTitle} text={demand.statement} run={texts.confirmRun} seen={demand} onDecide={answer}>
       <Facts facts={[[texts.confirmWhere, <Foreign key="database" text={demand.database} />]]} />
-      <p>{texts.confirmText}</p>
-    </ConfirmRun>
+      {!demand.preview && <p>{texts.confirmText}</p>}
+    </ConfirmChange>
+  )
+}
+
+/** Shows the rows that a statement would change, and leaves the data as they are. */
+function Preview({ question }: { readonly question: Question & { kind: 'preview' } }) {
+  const { sql, database, answer } = question
+  const { value, problem, again, stop } = useLoaded((signal) => previewOf({ database, sql }, signal), [sql, database])
+  return (
+    <Dialog title={value ? changes.title(value) : changes.preview} wide onClose={answer} actions={<Button onClick={answer}>{shell.close}</Button>}>
+      <Facts facts={[[texts.confirmWhere, <Foreign key="database" text={database} />]]} />
+      <CodeText text={sql} label={changes.statement} copies={false} />
+      {problem ? <ProblemBanner problem={problem} onRetry={again} /> : value ? <ChangedRows preview={value} /> : <Loading onStop={stop} />}
+    </Dialog>
   )
 }
 

@@ -2,6 +2,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { demandOf } from '../../api/query'
 import { filled } from './placeholders'
 import { Run } from './run'
+import { UNSEEN } from '../../api/preview'
 
 const order = (sql: string) => ({
   filled: filled(sql, new Map()),
@@ -72,7 +73,7 @@ test('a statement that may write is sent again with its seal, and only then', as
   const sent = answering(new Response(JSON.stringify(demand), { status: 409 }), lines(columns, done))
   const run = new Run(order('delete from t'))
   const problem = await run.start().catch((found: unknown) => found)
-  expect(demandOf(problem)).toEqual({ statement: 'delete from t', database: 'shop', confirm: 'seal' })
+  expect(demandOf(problem)).toEqual({ statement: 'delete from t', database: 'shop', confirm: 'seal', ...UNSEEN })
   expect(sent).toHaveLength(1)
   run.again()
   await run.start('seal')

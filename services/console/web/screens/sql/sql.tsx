@@ -126,6 +126,12 @@ function Screen({ work }: { readonly work: Work }) {
     if (statements.length === 0) toast(texts.nothingToRun, 'danger')
     else void work.run(sheet, statements, database.value, manner)
   }
+  const preview = (): void => {
+    const statements = editor.current?.toRun() ?? []
+    if (statements.length === 0) toast(texts.nothingToRun, 'danger')
+    else void work.preview(statements, database.value)
+  }
+  const hasPreviews = available.value?.some((it) => it.name === database.value && it.preview) ?? false
   const side = <Side work={work} editor={editor} onDone={() => (sideOpen.value = false)} />
   return (
     <div
@@ -147,6 +153,7 @@ function Screen({ work }: { readonly work: Work }) {
             work={work}
             sheet={sheet}
             onRun={run}
+            onPreview={hasPreviews ? preview : null}
             onSide={() => (sideOpen.value = true)}
             text={() => editor.current?.text() ?? ''}
           />

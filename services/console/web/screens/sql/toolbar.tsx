@@ -5,6 +5,7 @@ import { toast } from '../../parts/toast'
 import { COMMAND_KEY } from '../../shell/keys'
 import { addressOf, place } from '../../shell/router'
 import { session } from '../../shell/session'
+import { changes } from '../../text/changes'
 import { library } from '../../text/library'
 import { sql as texts } from '../../text/sql'
 import { save, saveAsNew } from './saving'
@@ -23,12 +24,14 @@ interface Props {
   readonly work: Work
   readonly sheet: Sheet
   readonly onRun: (manner: Manner) => void
+  /** Is there if the database has previews. */
+  readonly onPreview: (() => void) | null
   readonly onSide: () => void
   readonly text: () => string
 }
 
 /** Buttons of the editor. */
-export function Toolbar({ work, sheet, onRun, onSide, text }: Props) {
+export function Toolbar({ work, sheet, onRun, onPreview, onSide, text }: Props) {
   const busy = sheet.busy.value
   return (
     <div class="sql-tools">
@@ -40,6 +43,11 @@ export function Toolbar({ work, sheet, onRun, onSide, text }: Props) {
       ) : (
         <Button icon="run" kind="main" title={texts.runHint} onClick={() => onRun('rows')}>
           {texts.run}
+        </Button>
+      )}
+      {onPreview && (
+        <Button icon="table" title={changes.previewHint} disabled={busy} onClick={onPreview}>
+          {changes.preview}
         </Button>
       )}
       <Menu

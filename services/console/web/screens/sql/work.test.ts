@@ -51,6 +51,29 @@ test('statements run one after another until one fails, and its place is marked'
   work.end()
 })
 
+test('a write that would do something else now is asked about again', async () => {
+  const preview = (rows: number) => ({ rows, tables: [], notes: [], digest: `digest-${rows}` })
+  const demand = (code: string, rows: number) => ({ error: 'Confirm it.', code, statement: 'delete from t', database: 'shop', confirm: `seal-${rows}`, preview: preview(rows) })
+  const answers = [demand('confirm', 1), demand('changed', 2)].map((body) => new Response(JSON.stringify(body), { status: 409 }))
+  const sent: { confirm?: string }[] = []
+  vi.stubGlobal('fetch', (_: string, { body }: { body: string }) => {
+    sent.push(JSON.parse(body))
+    return Promise.resolve(answers.shift() ?? new Response(`${JSON.stringify(done)}\n`))
+  })
+  const work = await started()
+  const sheet = work.add('delete from t')
+  const running = work.run(sheet, statements(sheet.text.value), 'shop')
+  for (const [rows, changed] of [[1, false], [2, true]] as const) {
+    await vi.waitFor(() => expect(work.question.value).toMatchObject({ demand: { preview: { rows }, changed } }))
+    const { value: question } = work.question
+    if (question?.kind === 'confirm') question.answer(true)
+  }
+  await running
+  expect(sent.map(({ confirm }) => confirm)).toEqual([undefined, 'seal-1', 'seal-2'])
+  expect(sheet.shown.value?.state.value).toBe('done')
+  work.end()
+})
+
 test('a write waits for its confirmation, and declining runs nothing', async () => {
   const work = await started()
   const sheet = work.add('delete from t')

@@ -11,6 +11,7 @@ import { Storage, type Draft, type Ran } from './storage'
 /** Something that a person has to answer before a statement runs. */
 export type Question =
   | { kind: 'confirm'; demand: Demand; answer: (run: boolean) => void }
+  | { kind: 'preview'; sql: string; database: string; answer: () => void }
   | {
       kind: 'values'
       sql: string
@@ -233,6 +234,17 @@ export class Work {
     }
   }
 
+  /** Shows the rows that statements would change together. */
+  async preview(statements: readonly Statement[], database: string): Promise<void> {
+    const orders = await this.orders(statements, database)
+    if (!orders) return
+    const sql = orders.map(({ filled }) => filled.sql).join(';\n\n')
+    await new Promise<void>((answer) => {
+      this.question.value = { kind: 'preview', sql, database, answer }
+    })
+    this.question.value = null
+  }
+
   /** Runs a statement again with a higher limit, in the place of its result. */
   async loadMore(sheet: Sheet, before: Run, limit: number): Promise<void> {
     if (sheet.busy.value) return
@@ -263,16 +275,23 @@ export class Work {
 
   /** Asks before a statement that may write, and runs it if the person says so. */
   private async confirm(run: Run, problem: unknown): Promise<void> {
-    const demand = demandOf(problem)
-    if (!demand) return
-    run.again()
-    const agreed = await new Promise<boolean>((answer) => {
-      this.question.value = { kind: 'confirm', demand, answer }
-    })
-    this.question.value = null
-    if (!agreed) return run.withdraw()
-    run.again()
-    await run.start(demand.confirm).catch(() => {})
+    // The data may have changed since the person has seen a preview. Then the answer is a new one.
+    for (let found = problem; ; ) {
+      const demand = demandOf(found)
+      if (!demand) return
+      run.again()
+      const agreed = await new Promise<boolean>((answer) => {
+        this.question.value = { kind: 'confirm', demand, answer }
+      })
+      this.question.value = null
+      if (!agreed) return run.withdraw()
+      run.again()
+      try {
+        return await run.start(demand.confirm)
+      } catch (again) {
+        found = again
+      }
+    }
   }
 
   /** Asks for the values of a statement; null if the person would rather not run it. */
