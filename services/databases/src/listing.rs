@@ -37,6 +37,9 @@ pub struct Entry {
     pub sslmode: &'static str,
     /// Is true if statements may write.
     pub allow_writes: bool,
+    /// Use of previews of changed rows: `offer` or `require`; absent without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<&'static str>,
 }
 
 // === impl Listing ===
@@ -75,6 +78,7 @@ impl Entry {
                 SslMode::VerifyFull => "verify-full",
             },
             allow_writes: settings.allow_writes,
+            preview: configured.database().previews().map(|it| it.mode.as_str()),
         }
     }
 }

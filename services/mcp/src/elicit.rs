@@ -29,6 +29,7 @@ pub use self::{
 pub struct Elicitation {
     questions: Vec<(Cow<'static, str>, Question)>,
     state: Option<String>,
+    meta: Map<String, Value>,
 }
 
 /// A question to a client.
@@ -80,6 +81,12 @@ impl Elicitation {
         self
     }
 
+    /// Adds a member of `_meta`, for clients that know its key.
+    pub fn with_meta(mut self, key: impl Into<String>, value: Value) -> Self {
+        self.meta.insert(key.into(), value);
+        self
+    }
+
     /// Checks that a client with these capabilities can be asked all questions.
     pub(super) fn check(&self, capabilities: Capabilities) -> Result<(), MissingCapabilities> {
         let mut missing = Capabilities::default();
@@ -106,6 +113,9 @@ impl Elicitation {
         let mut result = json!({"resultType": "input_required", "inputRequests": requests});
         if let Some(state) = self.state {
             result["requestState"] = Value::String(sign(&state));
+        }
+        if !self.meta.is_empty() {
+            result["_meta"] = Value::Object(self.meta);
         }
         result
     }
