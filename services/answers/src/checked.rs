@@ -159,7 +159,7 @@ impl CheckedWrite<'_> {
         }
         let can_ask = confirm::can_ask(self.request);
         if !can_ask && !self.may_approve_itself() {
-            return Err(self.refused(NOT_APPROVED));
+            return Err(refused(NOT_APPROVED));
         }
         let state = self.request.inputs().state();
         if state == Some(&self.unseen_state()) && self.mode == PreviewMode::Offer {
@@ -226,7 +226,7 @@ impl CheckedWrite<'_> {
         let seen = match self.preview(rules).await? {
             Outcome::Seen(seen) => seen,
             Outcome::Unseen(reason) => {
-                return Err(self.refused(format!("There is no preview: {reason}.")));
+                return Err(refused(format!("There is no preview: {reason}.")));
             }
         };
         let mark = self.mark(&seen);
@@ -270,7 +270,7 @@ impl CheckedWrite<'_> {
             let sealer = self.request.sealer();
             let seal = sealer.seal(ACTION, self.facts().as_bytes(), &state);
             self.call().set_reason(ErrorReason::Asked);
-            return Err(self.refused(texts::for_client(&text, &seal)));
+            return Err(refused(texts::for_client(&text, &seal)));
         }
         let confirmation = Confirmation {
             state: format!("{}{mark} {}", self.state(), to_approve.round),
@@ -296,7 +296,7 @@ impl CheckedWrite<'_> {
         let mark = self.mark(pending.seen());
         if mark == approved.mark {
             return match self.use_up(&approved).await {
-                Ok(true) => self.commit(pending, &mark).await,
+                Ok(true) => self.commit(pending, &mark, approved.round).await,
                 Ok(false) => {
                     let seen = pending.roll_back().await.map_err(NotWritten::Failed)?;
                     let before = Before::UsedUp(self.texts.question.subject);
@@ -316,7 +316,7 @@ impl CheckedWrite<'_> {
                 Outcome::Unseen(_) => Vec::new(),
             };
             self.call().set_reason(ErrorReason::Asked);
-            return Err(self.refused(format!("{ROUNDS}{}", texts::unstable(&columns))));
+            return Err(refused(format!("{ROUNDS}{}", texts::unstable(&columns))));
         }
         self.ask_anew(&seen, Before::Changed, approved.round + 1, &mark)
     }
@@ -344,7 +344,12 @@ impl CheckedWrite<'_> {
         used.map_err(|error| confirm::unknown(self.texts.question.subject, &error))
     }
 
-    async fn commit(&self, pending: Pending<'_>, mark: &str) -> Result<Checked, NotWritten> {
+    async fn commit(
+        &self,
+        pending: Pending<'_>,
+        mark: &str,
+        round: u32,
+    ) -> Result<Checked, NotWritten> {
         let seen = pending.seen().clone();
         match pending.commit().await.map_err(NotWritten::Failed)? {
             Decision::Committed(committed) => {
@@ -352,16 +357,21 @@ impl CheckedWrite<'_> {
                     seen,
                     rows,
                     transaction,
-                    ..
                 } = *committed;
                 record(self.call(), "committed", mark, &seen, Some(transaction));
                 Ok(Checked::Committed(rows.read().await))
             }
-            Decision::Undone => Err(self.refused(LOST)),
+            Decision::Different(pending) => {
+                let seen = pending.roll_back().await.map_err(NotWritten::Failed)?;
+                let mark = self.mark(&seen);
+                record(self.call(), "mismatch", &mark, &seen, None);
+                self.ask_anew(&seen, Before::Changed, round, &mark)
+            }
+            Decision::Undone => Err(refused(LOST)),
             Decision::Unknown(transaction) => {
                 record(self.call(), "unknown", mark, &seen, Some(transaction));
                 self.call().set_reason(ErrorReason::Unknown);
-                Err(self.refused(format!("{LOST_FATE}{transaction}.")))
+                Err(refused(format!("{LOST_FATE}{transaction}.")))
             }
         }
     }
@@ -370,9 +380,8 @@ impl CheckedWrite<'_> {
     async fn without_preview(&self, reason: Option<&Reason>) -> Result<Checked, NotWritten> {
         if self.mode == PreviewMode::Require || !confirm::can_ask(self.request) {
             let reason = reason.map(ToString::to_string).unwrap_or_default();
-            let refused = format!("The statement was not run: {reason}.");
             self.call().set_reason(ErrorReason::Refused);
-            return Err(self.refused(refused));
+            return Err(refused(format!("The statement was not run: {reason}.")));
         }
         let mut confirmation = self.texts.question.clone();
         confirmation.state = self.unseen_state();
@@ -398,10 +407,10 @@ impl CheckedWrite<'_> {
         let rows = seen.rows().min(texts::MAX_ROWS);
         self.call().count(rows as u64, 0);
     }
+}
 
-    fn refused(&self, text: impl Into<String>) -> NotWritten {
-        NotWritten::Refused(Error::said(text.into()))
-    }
+fn refused(text: impl Into<String>) -> NotWritten {
+    NotWritten::Refused(Error::said(text.into()))
 }
 
 fn refuse(error: impl Into<Error>) -> NotWritten {

@@ -153,7 +153,7 @@ pub async fn recent_metadata(current: &Current) -> Result<Arc<Metadata>, Error> 
 /// Describes a failed connection for the caller.
 #[must_use]
 pub fn unavailable(cause: &LeaseError) -> Reported {
-    if let LeaseError::NotOpen { .. } = cause {
+    if let LeaseError::NotOpen { .. } | LeaseError::TooManyPairs = cause {
         return Reported::new(cause.public_message());
     }
     no_client(&cause.public_message())

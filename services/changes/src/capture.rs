@@ -201,11 +201,16 @@ impl Capture<'_> {
     /// Commits what the statement changed.
     pub(crate) async fn commit(&mut self) -> Result<(), QueryError> {
         end(&mut self.reader, "ROLLBACK").await?;
-        end(&mut self.writer, "COMMIT").await
+        let ended = end(&mut self.writer, "COMMIT").await;
+        if ended.as_ref().err().is_none_or(|error| !is_lost(error)) {
+            // If that fails, the connection is closed.
+            let _ = self.reset().await;
+        }
+        ended
     }
 
     /// Drops what the statement changed of its session; only a connection without that is used again.
-    pub(crate) async fn reset(&mut self) -> Result<(), QueryError> {
+    async fn reset(&mut self) -> Result<(), QueryError> {
         if self.writer.is_shared() {
             return Ok(());
         }

@@ -35,6 +35,8 @@ pub struct Pending<'a>(Box<Held<'a>>);
 struct Held<'a> {
     capture: Capture<'a>,
     pool: Pool,
+    statement: Statement,
+    rules: &'a Rules,
     run: capture::Run,
 }
 
@@ -49,9 +51,11 @@ pub enum Ran<'a> {
 
 /// Outcome of a commit.
 #[derive(Debug)]
-pub enum Decision {
+pub enum Decision<'a> {
     /// The changes are committed.
     Committed(Box<Committed>),
+    /// Another transaction got in the way of the commit, and the statement would do something else now.
+    Different(Pending<'a>),
     /// The connection was lost, and the changes were not committed.
     Undone,
     /// The connection was lost, and it is not known what became of this transaction.
@@ -141,8 +145,13 @@ async fn run_once<'a>(
     };
     match ran {
         Ok(run) => {
-            let pool = pool.clone();
-            let held = Held { capture, pool, run };
+            let held = Held {
+                capture,
+                pool: pool.clone(),
+                statement: statement.clone(),
+                rules,
+                run,
+            };
             Ok(Ran::Pending(Pending(Box::new(held))))
         }
         Err(stop) => capture.stop(stop).await.map(Ran::Unseen),
@@ -151,7 +160,7 @@ async fn run_once<'a>(
 
 // === impl Pending ===
 
-impl Pending<'_> {
+impl<'a> Pending<'a> {
     /// Returns what the statement changed.
     #[must_use]
     pub fn seen(&self) -> &Seen {
@@ -170,27 +179,51 @@ impl Pending<'_> {
         Ok(Box::new(run.seen))
     }
 
-    /// Commits the statement.
+    /// Commits the statement. If another transaction gets in the way of that, the statement runs again,
+    /// and is committed if it changes the same rows.
     ///
     /// # Errors
     /// Fails if PostgreSQL refuses to commit it.
-    pub async fn commit(self) -> Result<Decision, QueryError> {
-        let Held {
+    pub async fn commit(self) -> Result<Decision<'a>, QueryError> {
+        let digest = self.seen().digest;
+        let mut repetitions = Repetitions::default();
+        let mut pending = self;
+        loop {
+            let held = *pending.0;
+            let (pool, statement, rules) = (held.pool.clone(), held.statement.clone(), held.rules);
+            let ended = held.commit().await;
+            let Some(pause) = repetitions.after(&ended) else {
+                return ended;
+            };
+            time::sleep(pause).await;
+            pending = match Box::pin(run(&pool, &statement, rules)).await? {
+                Ran::Pending(next) if next.seen().digest == digest => next,
+                Ran::Pending(next) => return Ok(Decision::Different(next)),
+                Ran::Unseen(_) => return ended,
+            };
+        }
+    }
+}
+
+// === impl Held ===
+
+impl<'a> Held<'a> {
+    async fn commit(self) -> Result<Decision<'a>, QueryError> {
+        let Self {
             mut capture,
             pool,
             run,
-        } = *self.0;
+            ..
+        } = self;
         let transaction = run.transaction;
         let ended = capture.commit().await;
-        if ended.is_ok() {
-            // Dropped without it, the connection is closed.
-            let _ = capture.reset().await;
-        }
-        // The connections are free for the question.
-        drop(capture);
         let is_committed = match ended {
             Ok(()) => Some(true),
-            Err(error) if is_lost(&error) => fate(&pool, transaction).await,
+            Err(error) if is_lost(&error) => {
+                // The connections are free for the question.
+                drop(capture);
+                fate(&pool, transaction).await
+            }
             Err(error) => return Err(run.rows.told(error)),
         };
         Ok(match is_committed {

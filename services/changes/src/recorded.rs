@@ -2,22 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde_json::json;
 
 use crate::{change::Seen, shown::by_kind};
-
-/// Step of a checked write.
-#[derive(Serialize)]
-struct Recorded<'a> {
-    step: &'a str,
-    diff: &'a str,
-    /// Added, changed and removed rows.
-    changed: BTreeMap<&'a str, [usize; 3]>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    uncompared: BTreeMap<&'a str, [u64; 3]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    xid: Option<u64>,
-}
 
 // === impl Seen ===
 
@@ -29,13 +16,15 @@ impl Seen {
         let changed = self.tables.iter();
         let changed = changed.map(|it| (&*it.table.name, by_kind(&it.changes)));
         let uncompared = self.unread.iter().map(|it| (&*it.table, it.rows));
-        let recorded = Recorded {
-            step,
-            diff,
-            changed: changed.collect(),
-            uncompared: uncompared.collect(),
-            xid: transaction,
-        };
-        serde_json::to_string(&recorded).expect("texts and numbers only")
+        let changed: BTreeMap<_, _> = changed.collect();
+        let uncompared: BTreeMap<_, _> = uncompared.collect();
+        let mut recorded = json!({"step": step, "diff": diff, "changed": changed});
+        if !uncompared.is_empty() {
+            recorded["uncompared"] = json!(uncompared);
+        }
+        if let Some(transaction) = transaction {
+            recorded["xid"] = json!(transaction);
+        }
+        recorded.to_string()
     }
 }

@@ -36,7 +36,7 @@ pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
     ad_hoc_connection::{AdHocConnections, CALL_TIMEOUT, UrlRules},
     answer::{Request, UNCONFIRMED, WritePermission, complaint},
-    checked::{Next, RunOf},
+    checked::{CheckedStatement, Next, RunOf},
     confirm::WriteQuestion,
     connection_directive::Directive,
 };
@@ -85,6 +85,14 @@ struct Arguments<'a> {
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Words<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// Statement that is ready to run.
+struct Planned<'a> {
+    statement: Statement,
+    plan: Request,
+    checked: Option<CheckedStatement<'a>>,
+    question: Option<WriteQuestion<'a>>,
+}
 
 /// The rows that a call requests, and the form of its answer.
 #[derive(Clone, Copy)]
@@ -227,7 +235,29 @@ impl QueryDatabase {
             .with_call(options, request)
             .with_writes(writes)
             .with_errors(options.is_negotiated.then(|| errors(statement.text())));
-        let mut plan = plan;
+        let planned = Planned {
+            statement,
+            plan,
+            checked,
+            question,
+        };
+        self.run_planned(run, planned).await
+    }
+
+    /// Runs a statement as far as it is approved.
+    async fn run_planned(
+        &self,
+        RunOf {
+            current, request, ..
+        }: RunOf<'_>,
+        planned: Planned<'_>,
+    ) -> Result<ToolResult, Error> {
+        let Planned {
+            statement,
+            mut plan,
+            checked,
+            question,
+        } = planned;
         if let Some(checked) = &checked
             && statement.may_write()
         {
@@ -237,7 +267,7 @@ impl QueryDatabase {
                 Next::Run(rest) => plan = *rest,
             }
         }
-        let lease = call.lease(current.pool()).await;
+        let lease = Call::of(request).lease(current.pool()).await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
         let may_define = statement.may_define();
         let again = checked.as_ref().map(|_| plan.clone());

@@ -94,7 +94,7 @@ impl CheckedStatement {
         let ran = call
             .or_cancelled(run(pool, &self.statement, &rules))
             .await?;
-        let pending = match ran.map_err(NotCommitted::Failed)? {
+        let pending = match ran.map_err(failed)? {
             Ran::Pending(pending) => pending,
             Ran::Unseen(reason) => {
                 return Err(self.stop(running, &Shown::Unseen(reason), false).into());
@@ -109,17 +109,21 @@ impl CheckedStatement {
         };
         if !matches!(used, Ok(true)) {
             let seen = pending.roll_back().await;
-            let seen = seen.map_err(NotCommitted::Failed)?;
+            let seen = seen.map_err(failed)?;
             used.map_err(|error| unknown_use(&error))?;
             return Err(self.stop(running, &Shown::Seen(seen), !is_same).into());
         }
         let seen = pending.seen().clone();
         let decision = pending.commit().await;
-        match decision.map_err(NotCommitted::Failed)? {
+        match decision.map_err(failed)? {
             Decision::Committed(done) => {
                 let transaction = Some(done.transaction);
                 record(call, "committed", &mark, &done.seen, transaction);
                 Ok(Next::Committed(done.rows.read().await))
+            }
+            Decision::Different(pending) => {
+                let seen = pending.roll_back().await.map_err(failed)?;
+                Err(self.stop(running, &Shown::Seen(seen), true).into())
             }
             Decision::Undone => Err(Stop::undone().into()),
             Decision::Unknown(transaction) => {
@@ -141,7 +145,7 @@ impl CheckedStatement {
         let pool = running.current.pool();
         let seen = preview(pool, &self.statement, &rules);
         let seen = running.caller.call.or_cancelled(seen).await?;
-        Ok(match seen.map_err(NotCommitted::Failed)? {
+        Ok(match seen.map_err(failed)? {
             Outcome::Seen(seen) => Shown::Seen(seen),
             Outcome::Unseen(reason) => Shown::Unseen(reason),
         })
@@ -208,6 +212,14 @@ fn object(running: &RunningStatement, seen: &Seen, mark: &str) -> Value {
     let object = seen.shown(shown(mark));
     running.count(object.changes() as u64, 0);
     serde_json::to_value(object).expect("texts and numbers only")
+}
+
+/// Returns the response to an error: the lines of a statement, unless there was no connection.
+fn failed(error: QueryError) -> NotCommitted {
+    match error {
+        QueryError::Lease(error) => NotCommitted::Stopped(error.into()),
+        error => NotCommitted::Failed(error),
+    }
 }
 
 // === impl NotCommitted ===

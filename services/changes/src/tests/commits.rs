@@ -13,7 +13,7 @@ async fn shown(pool: &Pool, text: &str) -> Digest {
 }
 
 /// Commits a statement if it has this digest.
-async fn commit(pool: &Pool, text: &str, digest: Digest) -> Option<Decision> {
+async fn commit(pool: &Pool, text: &str, digest: Digest) -> Option<bool> {
     let statement = Statement::new(pool.database(), text).expect("a statement");
     let rules = Rules::default();
     let ran = crate::run(pool, &statement, &rules).await;
@@ -22,7 +22,8 @@ async fn commit(pool: &Pool, text: &str, digest: Digest) -> Option<Decision> {
         Ran::Unseen(reason) => panic!("{text}: {reason}"),
     };
     if pending.seen().digest == digest {
-        return Some(pending.commit().await.expect("it is committed"));
+        let decision = pending.commit().await.expect("it is committed");
+        return Some(matches!(decision, Decision::Committed(_)));
     }
     pending.roll_back().await.expect("rolled back");
     None
@@ -58,7 +59,7 @@ async fn a_commit_does_exactly_what_its_preview_has_shown() {
         let sql = format!("SELECT count(*) FROM orders WHERE customer = 'c{turn}'");
         let orders = fixture.count(&sql).await;
         match decision {
-            Some(Decision::Committed(_)) => {
+            Some(true) => {
                 assert!(is_same && orders == 1, "{turn}: {text}; {between}");
                 committed += 1;
             }
@@ -66,7 +67,7 @@ async fn a_commit_does_exactly_what_its_preview_has_shown() {
                 assert!(!is_same && orders == 0, "{turn}: {text}; {between}");
                 different += 1;
             }
-            other @ Some(_) => panic!("{turn}: {other:?}"),
+            Some(false) => panic!("{turn}: {text}"),
         }
     }
     assert!(committed > 50 && different > 0, "{committed} {different}");
@@ -121,5 +122,37 @@ async fn no_connection_keeps_a_transaction_after_a_preview() {
         let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                     AND state LIKE 'idle in transaction%'";
         assert_eq!(fixture.count(open).await, 0, "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_another_transaction_gets_in_the_way_of_is_repeated() {
+    let mut fixture = given().await;
+    let serializable = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET \
+                        default_transaction_isolation = serializable', current_database()); END $$";
+    fixture.given(serializable).await;
+    let pool = fixture.writable();
+    let text = "UPDATE parent SET name = 'mine' \
+                WHERE id = 1 AND (SELECT count(*) FROM loose WHERE a = 77) = 0";
+    let statement = Statement::new(pool.database(), text).expect("a statement");
+    for other in ["", "; INSERT INTO loose (a) VALUES (77)"] {
+        let rules = Rules::default();
+        let ran = crate::run(&pool, &statement, &rules).await;
+        let Ran::Pending(pending) = ran.expect("it runs") else {
+            panic!("{text}");
+        };
+        let between = format!(
+            "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM parent; \
+             INSERT INTO loose (a) VALUES (1){other}; COMMIT"
+        );
+        run(&mut fixture.outside, &between).await;
+        let decision = pending.commit().await.expect("it is repeated");
+        let is_committed = matches!(decision, Decision::Committed(_));
+        assert_eq!(is_committed, other.is_empty(), "{decision:?}");
+        run(
+            &mut fixture.outside,
+            "UPDATE parent SET name = 'x' WHERE id = 1",
+        )
+        .await;
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError},
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::{self, Instant},
 };
 
@@ -42,8 +42,7 @@ impl Pool {
         let permit = permit.map_err(|_| LeaseError::TooManyPairs)?;
         let wait = Wait::begin(&self.inner.database);
         let began = self.inner.metrics.is_on().then(Instant::now);
-        let mut first = self.two_permits(wait).await?;
-        let second = first.split(1).expect("two were taken");
+        let [first, second] = self.two_permits(wait).await?;
         let writer = self.lease_with(first, wait, began).await?;
         let reader = self.lease_with(second, wait, began).await?;
         Ok(LeasePair {
@@ -54,18 +53,14 @@ impl Pool {
     }
 
     /// Waits for two permits of the pool.
-    async fn two_permits(&self, wait: Wait) -> Result<OwnedSemaphorePermit, LeaseError> {
-        let permits = &self.inner.permits;
-        match Arc::clone(permits).try_acquire_many_owned(2) {
-            Ok(both) => return Ok(both),
-            Err(TryAcquireError::Closed) => return Err(LeaseError::Closed),
-            Err(TryAcquireError::NoPermits) => {}
-        }
+    async fn two_permits(&self, wait: Wait) -> Result<[OwnedSemaphorePermit; 2], LeaseError> {
         let limit = wait.at_most(self.inner.database.settings().lease_timeout);
-        let both = Arc::clone(permits).acquire_many_owned(2);
+        let both = Arc::clone(&self.inner.permits).acquire_many_owned(2);
         let both = time::timeout(limit, both).await;
         let both = both.map_err(|_| self.busy(wait))?;
-        both.map_err(|_| LeaseError::Closed)
+        let mut both = both.map_err(|_| LeaseError::Closed)?;
+        let one = both.split(1).expect("there are two");
+        Ok([one, both])
     }
 }
 

@@ -245,3 +245,36 @@ async fn the_minimum_of_connections_takes_none_from_waiting_callers() {
     assert_eq!(one.inner.idle().len(), 0);
     assert_eq!(fixture.count(CONNECTED).await, 1);
 }
+
+#[tokio::test]
+async fn two_callers_of_pairs_do_not_wait_for_each_other() {
+    let fixture = Fixture::new().await;
+    let pool = fixture.pool(|settings| settings.max_connections = 2);
+    let first = pool.lease_pair().await.expect("a pair");
+    let mut waiting = pin!(pool.lease_pair());
+    assert!(is_pending(&mut waiting).await);
+    drop(first.reader);
+    assert!(
+        is_pending(&mut waiting).await,
+        "one connection is not taken"
+    );
+    drop(first.writer);
+    let second = waiting.await.expect("both are free");
+    assert_ne!(second.writer.process(), second.reader.process());
+}
+
+#[tokio::test]
+async fn there_are_four_pairs_at_once() {
+    let fixture = Fixture::new().await;
+    let database = fixture.describe(|_| {});
+    let pools: Vec<_> = (0..5)
+        .map(|caller| fixture.pools.pool(&format!("caller {caller}"), &database))
+        .collect();
+    let mut pairs = join_all(pools[..4].iter().map(Pool::lease_pair)).await;
+    assert!(pairs.iter().all(Result::is_ok), "{pairs:?}");
+    let refused = pools[4].lease_pair().await.expect_err("too many");
+    let message = "Too many previews at once. Try again.";
+    assert_eq!(refused.public_message(), message);
+    drop(pairs.pop());
+    pools[4].lease_pair().await.expect("a pair");
+}
