@@ -21,11 +21,8 @@ use ziggurat_postgres::{
 
 use crate::{
     checked::texts::{Before, LOST, LOST_FATE, NOT_APPROVED, ROUNDS},
-    confirm::{self, Confirmation},
+    confirm::{self, Confirmation, PREVIEW},
 };
-
-/// Member of `_meta` with which a call asks for a preview alone.
-const PREVIEW: &str = "ziggurat/preview";
 
 /// Action that a seal for a client is for.
 const ACTION: &str = "approve";
@@ -262,20 +259,32 @@ impl CheckedWrite<'_> {
 
     /// Ends the call with the demand to approve a preview.
     fn ask(&self, to_approve: &ToApprove<'_>, mark: &str) -> Result<Checked, NotWritten> {
-        self.count(to_approve.seen);
-        let label = self.current.label();
-        let text = self.texts.text(to_approve.before, to_approve.seen, label);
+        let (seen, label) = (to_approve.seen, self.current.label());
+        let text = self.texts.text(to_approve.before, seen, label);
         if !confirm::can_ask(self.request) {
+            self.count(seen);
             let state = format!("{mark} {}", to_approve.round);
             let sealer = self.request.sealer();
             let seal = sealer.seal(ACTION, self.facts().as_bytes(), &state);
             self.call().set_reason(ErrorReason::Asked);
             return Err(refused(texts::for_client(&text, &seal)));
         }
+        let structure = self
+            .request
+            .asks_for_structure()
+            .then(|| seen.shown(shown(mark)));
+        match &structure {
+            Some(structure) => self.call().count(structure.changes() as u64, 0),
+            None => self.count(seen),
+        }
         let confirmation = Confirmation {
             state: format!("{}{mark} {}", self.state(), to_approve.round),
             message: texts::for_person(&text),
             subject: self.texts.question.subject,
+            structure: structure.map(|preview| {
+                let changed = matches!(to_approve.before, Before::Changed);
+                json!({"preview": preview, "changed": changed})
+            }),
         };
         let asked = confirmation.ask(self.request).map_err(refuse)?;
         Ok(Checked::Answer(asked))
@@ -388,6 +397,8 @@ impl CheckedWrite<'_> {
         if let Some(reason) = reason {
             let message = &confirmation.message;
             confirmation.message = format!("There is no preview: {reason}.\n\n{message}");
+            let structure = self.request.asks_for_structure();
+            confirmation.structure = structure.then(|| json!({"reason": reason.to_string()}));
         }
         let asked = confirmation.question(self.request).await.map_err(refuse)?;
         Ok(asked.map_or(Checked::Unchecked, Checked::Answer))

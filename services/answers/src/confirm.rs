@@ -1,12 +1,15 @@
 //! Confirmation by the user before data changes.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing::warn;
 use ziggurat_mcp::{
     Elicitation, Error, Question, RecordUnreachable, Reported, ToolRequest, ToolResult,
 };
 
 const KEY: &str = "confirm";
+
+/// Member of `_meta` with which a call asks for a preview alone, and with which a question has one.
+pub(crate) const PREVIEW: &str = "ziggurat/preview";
 
 /// Most bytes of a question. A user has to see all of what runs.
 const MAX_MESSAGE: usize = 16 << 10;
@@ -23,6 +26,8 @@ pub struct Confirmation {
     pub message: String,
     /// The word for the action in the texts for the user: `statement` or `call`.
     pub subject: &'static str,
+    /// The changed rows for a client that asks for structures.
+    pub structure: Option<Value>,
 }
 
 /// Returns whether the client of a call can ask its user.
@@ -88,7 +93,10 @@ impl Confirmation {
     }
 
     fn ask_again(self, request: &ToolRequest, was_confirmed: bool) -> Result<ToolResult, Error> {
-        let ask = Elicitation::new().with(KEY, self.form(was_confirmed));
+        let mut ask = Elicitation::new().with(KEY, self.form(was_confirmed));
+        if let Some(structure) = self.structure {
+            ask = ask.with_meta(PREVIEW, structure);
+        }
         request.ask(ask.with_state(self.state))
     }
 

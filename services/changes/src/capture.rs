@@ -24,6 +24,7 @@ use crate::{
     },
     change::{Seen, Sequence, TableChanges, Unread},
     digest::{Digest, Run as Facts},
+    fate::Checkpoint,
 };
 
 /// Outcome of a preview.
@@ -198,9 +199,13 @@ impl Capture<'_> {
         self.reset().await
     }
 
-    /// Commits what the statement changed.
+    /// Ends the transaction of the reader, and returns the latest checkpoint.
+    pub(crate) async fn close_reader(&mut self) -> Result<Checkpoint, QueryError> {
+        Checkpoint::after_rollback(&mut self.reader).await
+    }
+
+    /// Commits what the statement changed. The transaction of the reader has ended.
     pub(crate) async fn commit(&mut self) -> Result<(), QueryError> {
-        end(&mut self.reader, "ROLLBACK").await?;
         let ended = end(&mut self.writer, "COMMIT").await;
         if ended.as_ref().err().is_none_or(|error| !is_lost(error)) {
             // If that fails, the connection is closed.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{self, Instant};
 use ziggurat_postgres::{
-    error::{DriverError, Phase, QueryError},
+    error::QueryError,
     pool::Pool,
     statement::{HeldRows, Statement},
 };
@@ -20,10 +20,6 @@ const REPETITIONS: u32 = 3;
 
 /// Pause before the first repetition; each further one is twice as long.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// Time limit of the question what became of a transaction, and the pause between two of them.
-const FATE: Duration = Duration::from_secs(10);
-const FATE_PAUSE: Duration = Duration::from_millis(100);
 
 /// A statement that ran in a transaction, which is open until it is committed or rolled back.
 // Boxed: it is large.
@@ -216,13 +212,13 @@ impl<'a> Held<'a> {
             ..
         } = self;
         let transaction = run.transaction;
-        let ended = capture.commit().await;
-        let is_committed = match ended {
+        let checkpoint = capture.close_reader().await?;
+        let is_committed = match capture.commit().await {
             Ok(()) => Some(true),
             Err(error) if is_lost(&error) => {
                 // The connections are free for the question.
                 drop(capture);
-                fate(&pool, transaction).await
+                checkpoint.fate(&pool, transaction).await
             }
             Err(error) => return Err(run.rows.told(error)),
         };
@@ -236,29 +232,4 @@ impl<'a> Held<'a> {
             None => Decision::Unknown(transaction),
         })
     }
-}
-
-/// Asks on another connection whether a transaction was committed. `None` if that cannot be known.
-async fn fate(pool: &Pool, transaction: u64) -> Option<bool> {
-    let asked = time::timeout(FATE, async {
-        loop {
-            match status(pool, transaction).await {
-                Ok(Some(status)) if status == "committed" => return true,
-                Ok(Some(status)) if status == "aborted" => return false,
-                _ => time::sleep(FATE_PAUSE).await,
-            }
-        }
-    });
-    asked.await.ok()
-}
-
-async fn status(pool: &Pool, transaction: u64) -> Result<Option<String>, QueryError> {
-    let mut lease = pool.lease().await?;
-    let sql = format!("SELECT pg_catalog.pg_xact_status('{transaction}')");
-    let asked = lease.begin().ask(&sql).await;
-    let failed = |error: DriverError| QueryError::new(error, Phase::Run, 0);
-    let rows = asked.map_err(failed)?;
-    lease.settle();
-    let row = rows.first();
-    row.map_or(Ok(None), |row| row.get(0).map_err(failed))
 }

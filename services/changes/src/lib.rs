@@ -31,6 +31,7 @@ mod capture;
 mod change;
 mod commit;
 mod digest;
+mod fate;
 mod reason;
 mod recorded;
 mod rules;

@@ -148,19 +148,16 @@ async fn what_no_row_shows_has_no_preview_and_changes_nothing() {
     let definition = |name: &str| Reason::Definitions(name.to_owned());
     let whole = |name: &str| Reason::Whole(name.to_owned());
     for (text, reason) in [
-        ("CREATE TABLE new (a int)", definition("pg_attribute")),
-        (
-            "CREATE TEMPORARY TABLE new (a int)",
-            definition("pg_attribute"),
-        ),
-        ("SELECT 1 AS a INTO new", definition("pg_attribute")),
-        ("ALTER TABLE loose ADD d int", definition("pg_attribute")),
+        ("CREATE TABLE new (a int)", definition("pg_class")),
+        ("CREATE TEMPORARY TABLE new (a int)", definition("pg_class")),
+        ("SELECT 1 AS a INTO new", definition("pg_class")),
+        ("ALTER TABLE loose ADD d int", definition("pg_class")),
         ("GRANT SELECT ON loose TO PUBLIC", definition("pg_class")),
         (
             "COMMENT ON TABLE loose IS 'x'",
             definition("pg_description"),
         ),
-        ("SELECT defines()", definition("pg_attribute")),
+        ("SELECT defines()", definition("pg_class")),
         ("TRUNCATE loose", whole("public.loose")),
         ("LOCK loose", whole("public.loose")),
         ("SELECT empties()", whole("public.loose")),

@@ -108,11 +108,10 @@ impl Touched {
         let is_emptied = |(name, [added, _, removed]): &&(String, [u64; 3])| {
             name == "pg_class" && *added == 0 && *removed == 0
         };
-        let mut defined = self.catalogue.iter();
-        let defined = match whole {
-            Some(_) => defined.find(|it| !is_emptied(it)),
-            None => defined.next(),
-        };
+        let defined = self.catalogue.iter();
+        let defined = defined.filter(|it| whole.is_none() || !is_emptied(it));
+        // Most definitions have a row there.
+        let defined = defined.min_by_key(|(name, _)| name != "pg_class");
         let foreign = self.relations.iter().find(|it| it.kind == "f");
         match (large, defined, whole, foreign) {
             (Some(_), ..) => Some(Reason::LargeObjects),

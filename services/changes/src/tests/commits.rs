@@ -3,7 +3,7 @@
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::*;
-use crate::{Decision, Digest, Ran};
+use crate::{Decision, Digest, Ran, fate::Checkpoint};
 
 async fn shown(pool: &Pool, text: &str) -> Digest {
     match seen(pool, text).await {
@@ -155,4 +155,39 @@ async fn a_commit_that_another_transaction_gets_in_the_way_of_is_repeated() {
         )
         .await;
     }
+}
+
+/// Returns the latest checkpoint.
+async fn checkpoint(pool: &Pool) -> Checkpoint {
+    let mut lease = pool.lease().await.expect("a connection");
+    let asked = Checkpoint::after_rollback(&mut lease).await;
+    asked.expect("it is told")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_fate_of_a_transaction_is_known_while_the_server_has_not_recovered() {
+    let mut fixture = given().await;
+    let pool = fixture.writable();
+    let id = "SELECT pg_current_xact_id()::text::bigint";
+    run(&mut fixture.outside, "BEGIN").await;
+    let committed = u64::try_from(fixture.count(id).await).expect("an id");
+    run(&mut fixture.outside, "COMMIT; BEGIN").await;
+    let aborted = u64::try_from(fixture.count(id).await).expect("an id");
+    run(&mut fixture.outside, "ROLLBACK").await;
+    // Other tests drop their databases, which makes checkpoints too.
+    let (before, fate) = loop {
+        let before = checkpoint(&pool).await;
+        let fate = before.fate(&pool, committed).await;
+        if before == checkpoint(&pool).await {
+            break (before, fate);
+        }
+    };
+    assert_eq!(fate, Some(true));
+    for lost in [aborted, aborted + 1_000_000] {
+        assert_eq!(before.fate(&pool, lost).await, Some(false));
+    }
+    // A recovery ends with one, and this id may be that of another transaction then.
+    run(&mut fixture.outside, "CHECKPOINT").await;
+    assert_eq!(before.fate(&pool, committed).await, None);
+    assert_eq!(before.fate(&pool, aborted).await, Some(false));
 }

@@ -51,6 +51,7 @@ pub(super) fn confirmation(current: &Current, query: &str) -> Confirmation {
         state: format!("write to {label}"),
         message: format!("May this statement be run in the database {label}?\n\n    {shown}"),
         subject: "statement",
+        structure: None,
     }
 }
 

@@ -84,6 +84,7 @@ pub(super) fn texts(
             state: format!("call {name} in {label}: {digest}"),
             message,
             subject: "call",
+            structure: None,
         },
     }
 }

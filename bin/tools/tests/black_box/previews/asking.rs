@@ -94,12 +94,12 @@ fn a_statement_without_a_preview_is_refused_or_asked_by_its_text() {
     let sql = "CREATE TABLE new (a int)";
     let shop = Shop::new("mode: require");
     let refused = ask_user(&shop, sql, &json!({}));
-    let expected = "The statement was not run: it changes definitions (pg_attribute).";
+    let expected = "The statement was not run: it changes definitions (pg_class).";
     assert_eq!(text(&refused), expected);
     let shop = Shop::new("mode: offer");
     let asked = ask_user(&shop, sql, &json!({}));
     let expected = format!(
-        "There is no preview: it changes definitions (pg_attribute).\n\nMay this statement be run in \
+        "There is no preview: it changes definitions (pg_class).\n\nMay this statement be run in \
          the database shop?\n\n    {sql}"
     );
     assert_eq!(message(&asked), expected);
@@ -116,6 +116,36 @@ fn a_query_that_writes_by_a_function_is_shown_and_others_are_not_asked_about() {
     assert!(message(&asked).contains("would change 2 rows"), "{asked}");
     ask_user(&shop, "SELECT wipe()", &yes(&asked));
     assert_eq!(shop.orders(), 1);
+}
+
+#[test]
+fn a_client_that_asks_for_structures_gets_the_changed_rows_beside_the_question() {
+    let shop = Shop::new("mode: offer");
+    let members = json!({"_meta": {"ziggurat/structured": true}});
+    let asked = ask_user(&shop, DELETE, &members);
+    let structure = &asked["_meta"]["ziggurat/preview"];
+    assert_eq!(structure["changed"], false);
+    let changes = &structure["preview"]["tables"][1]["changes"];
+    let before = json!({"id": "7", "customer": "3", "status": "open"});
+    assert_eq!(
+        changes,
+        &json!([{"op": "delete", "key": ["7"], "before": before}])
+    );
+    shop.postgres.run("UPDATE orders SET status = 'paid'");
+    let mut again = yes(&asked);
+    again["_meta"] = members["_meta"].clone();
+    let asked = ask_user(&shop, DELETE, &again);
+    assert_eq!(
+        asked["_meta"]["ziggurat/preview"]["changed"], true,
+        "{asked}"
+    );
+    let unseen = ask_user(&shop, "CREATE TABLE new (a int)", &members);
+    assert_eq!(
+        unseen["_meta"]["ziggurat/preview"],
+        json!({"reason": "it changes definitions (pg_class)"})
+    );
+    let plain = ask_user(&shop, DELETE, &json!({}));
+    assert_eq!(plain.get("_meta"), None, "{plain}");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn a_tool_without_a_preview_does_not_run_where_one_is_required() {
     let shop = shop("mode: require");
     let call = json!({"name": "add_table", "arguments": {}});
     let refused = asked(&shop.client, &call, &json!({}));
-    let expected = "The statement was not run: it changes definitions (pg_attribute).";
+    let expected = "The statement was not run: it changes definitions (pg_class).";
     assert_eq!(text(&refused), expected);
     let params = json!({"name": "drop_order", "arguments": {"id": 7}});
     let refused = result(&shop.client, "tools/call", &params);

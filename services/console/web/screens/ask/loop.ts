@@ -28,12 +28,6 @@ export interface Confirmation {
   seen: Looked
 }
 
-/** The parameters of a question of the server. */
-interface Elicitation {
-  message?: string
-  _meta?: { 'ziggurat/preview'?: Looked }
-}
-
 /** Ties of a turn to the page. */
 export interface Surroundings {
   database: string
@@ -135,11 +129,12 @@ export async function runTool(id: string, tool: string, input: Record<string, un
       const words = ((answer.content as { text?: string }[] | undefined) ?? []).map((block) => block.text ?? '').join('\n\n')
       return finish({ state: answer.isError ? 'failed' : 'done', text: words, structured: answer.structuredContent ?? null })
     }
-    const asked = Object.entries((answer.inputRequests ?? {}) as Record<string, { params?: Elicitation }>)
+    const asked = Object.entries((answer.inputRequests ?? {}) as Record<string, { params?: { message?: string } }>)
     const question = asked.map(([, { params }]) => params?.message ?? '').join('\n\n')
     // Other tools may have an argument of this name, which is only a part of what runs.
     const statement = tool === 'query_database' && typeof input.query === 'string' ? input.query : question
-    const seen = asked.map(([, { params }]) => params?._meta?.['ziggurat/preview']).find(Boolean) ?? UNSEEN
+    const { 'ziggurat/preview': looked } = (answer._meta ?? {}) as { 'ziggurat/preview'?: Partial<Looked> }
+    const seen = { ...UNSEEN, ...looked }
     const agreed = await around.confirm({ statement, database, seen })
     if (!agreed) return finish({ state: 'declined', text: 'The user has declined to run this statement.' })
     const replies = asked.map(([key]) => [key, { action: 'accept', content: { confirm: true } }])
