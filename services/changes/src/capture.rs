@@ -1,5 +1,6 @@
 //! Runs a statement in a transaction, and finds out what it changed.
 
+mod connections;
 mod describe;
 mod masked;
 mod opening;
@@ -8,15 +9,15 @@ mod touched;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use tokio::sync::OwnedSemaphorePermit;
 use ziggurat_postgres::{
     error::{DriverError, Phase, QueryError},
-    pool::{Lease, LeasePair, Pool},
+    pool::Lease,
     statement::{HeldRows, Statement},
 };
 
+pub(crate) use self::connections::{Capture, Stop};
 use crate::{
-    Reason, Rules, Unreadable,
+    Reason, Unreadable,
     capture::{
         describe::Described,
         opening::{Counters, Opening},
@@ -36,13 +37,6 @@ pub enum Outcome {
     Unseen(Reason),
 }
 
-/// Reason for the end of a capture.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    Unseen(Reason),
-    Failed(QueryError),
-}
-
 /// Statement that ran in a transaction which is open.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -51,37 +45,7 @@ pub(crate) struct Run {
     pub(crate) transaction: u64,
 }
 
-/// Two connections of one caller, with one snapshot.
-#[derive(Debug)]
-pub(crate) struct Capture<'a> {
-    writer: Lease,
-    reader: Lease,
-    /// Counts it among the captures of all callers.
-    _permit: OwnedSemaphorePermit,
-    rules: &'a Rules,
-    /// Bytes that values may still have.
-    left: usize,
-}
-
 // === impl Capture ===
-
-impl<'a> Capture<'a> {
-    /// Leases two connections of a caller.
-    pub(crate) async fn begin(pool: &Pool, rules: &'a Rules) -> Result<Self, QueryError> {
-        let LeasePair {
-            writer,
-            reader,
-            permit,
-        } = pool.lease_pair().await?;
-        Ok(Self {
-            writer,
-            reader,
-            _permit: permit,
-            rules,
-            left: rules.max_bytes,
-        })
-    }
-}
 
 impl Capture<'_> {
     /// Runs a statement in a new transaction, which stays open.
@@ -256,12 +220,4 @@ fn unread(before: &Counters, touched: &Touched, described: &Described) -> Vec<Un
         rows: touched.moved(before, table.oid),
     });
     counted.filter(|it| it.rows != [0; 3]).collect()
-}
-
-// === impl Stop ===
-
-impl From<DriverError> for Stop {
-    fn from(error: DriverError) -> Self {
-        Self::Failed(QueryError::new(error, Phase::Run, 0))
-    }
 }

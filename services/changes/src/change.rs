@@ -218,8 +218,7 @@ fn without_key(before: Vec<Vec<Text>>, after: Vec<Vec<Text>>) -> Vec<Change> {
 
 impl Table {
     /// Returns the values of the key of a row.
-    #[must_use]
-    pub fn key_of(&self, row: &[Text]) -> Vec<Text> {
+    pub(crate) fn key_of(&self, row: &[Text]) -> Vec<Text> {
         self.key.iter().map(|place| row[*place].clone()).collect()
     }
 

@@ -120,7 +120,8 @@ pub async fn run<'a>(
     let until = Instant::now() + rules.timeout;
     let mut repetitions = Repetitions::default();
     loop {
-        let done = run_once(pool, statement, rules, until).await;
+        // Boxed: rare, and large.
+        let done = Box::pin(run_once(pool, statement, rules, until)).await;
         match repetitions.after(&done) {
             Some(pause) if Instant::now() + pause < until => time::sleep(pause).await,
             _ => return done,

@@ -78,7 +78,9 @@ async fn compared(connection: &mut PgConnection, text: &str) -> Result<Rows, Str
             .execute(&mut *transaction)
             .await;
         if let Err(error) = ran {
-            let code = error.as_database_error().and_then(|error| error.code());
+            let code = error
+                .as_database_error()
+                .and_then(sqlx::error::DatabaseError::code);
             return Err(code.unwrap_or_default().into_owned());
         }
     }

@@ -81,14 +81,14 @@ impl CheckedStatement {
             return Err(self.demand(running).await?.into());
         };
         if seal.state() == UNSEEN {
-            if self.mode(running) == PreviewMode::Offer
+            if mode(running) == PreviewMode::Offer
                 && sealer.use_up(&seal).await.map_err(|it| unknown_use(&it))?
             {
                 return Ok(Next::Unchecked);
             }
             return Err(self.demand(running).await?.into());
         }
-        let rules = self.rules(running);
+        let rules = rules(running);
         let pool = running.current.pool();
         let call = &running.caller.call;
         let ran = call
@@ -141,7 +141,7 @@ impl CheckedStatement {
     }
 
     async fn preview(&self, running: &RunningStatement) -> Result<Shown, NotCommitted> {
-        let rules = self.rules(running);
+        let rules = rules(running);
         let pool = running.current.pool();
         let seen = preview(pool, &self.statement, &rules);
         let seen = running.caller.call.or_cancelled(seen).await?;
@@ -163,7 +163,7 @@ impl CheckedStatement {
                 let object = object(running, seen, &mark);
                 (mark, object, None)
             }
-            Shown::Unseen(reason) if self.mode(running) == PreviewMode::Require => {
+            Shown::Unseen(reason) if mode(running) == PreviewMode::Require => {
                 return Stop::no_preview(reason);
             }
             Shown::Unseen(reason) => (UNSEEN.to_owned(), Value::Null, Some(reason.to_string())),
@@ -197,14 +197,14 @@ impl CheckedStatement {
         let identity = acting.map_or("", |acting| acting.mark());
         json!([current.label(), identity, self.sql]).to_string()
     }
+}
 
-    fn mode(&self, running: &RunningStatement) -> PreviewMode {
-        running.current.database().settings().preview.mode
-    }
+fn mode(running: &RunningStatement) -> PreviewMode {
+    running.current.database().settings().preview.mode
+}
 
-    fn rules(&self, running: &RunningStatement) -> Rules {
-        (&running.current.database().settings().preview).into()
-    }
+fn rules(running: &RunningStatement) -> Rules {
+    (&running.current.database().settings().preview).into()
 }
 
 /// Returns the changed rows as an object, and counts them for the limits of the caller.

@@ -7,7 +7,7 @@ use ziggurat_postgres::{driver::Row, error::DriverError, quoted};
 use crate::{
     Reason, Table,
     capture::{
-        Capture, Stop,
+        connections::{Capture, Stop},
         opening::{FACTS, MISSING},
         touched::Touched,
     },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ziggurat_postgres::{error::QueryError, statement::MaskedColumns};
 
-use crate::capture::{Capture, describe::Described};
+use crate::capture::{connections::Capture, describe::Described};
 
 impl Capture<'_> {
     /// Marks the columns that are masked for the caller. With `hides_new`, new values could be made of

@@ -7,7 +7,7 @@ use ziggurat_sql::{Lexer, Token};
 
 use crate::{
     Reason,
-    capture::{Capture, Stop},
+    capture::connections::{Capture, Stop},
 };
 
 /// Most sequences that are looked at.

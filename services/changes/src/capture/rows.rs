@@ -10,7 +10,7 @@ use ziggurat_postgres::{
 use crate::{
     Reason, Text,
     capture::{
-        Capture, Stop,
+        connections::{Capture, Stop},
         describe::Stored,
         opening::{FACTS, MISSING, Opening, literal},
     },

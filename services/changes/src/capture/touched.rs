@@ -7,7 +7,7 @@ use ziggurat_postgres::{driver::Row, error::DriverError};
 use crate::{
     Reason,
     capture::{
-        Capture, Stop,
+        connections::{Capture, Stop},
         opening::{
             COUNTERS, Counters, FACTS, FORMATS, LastValue, MISSING, Opening, SEQUENCES, counted,
             last_values,

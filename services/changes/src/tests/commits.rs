@@ -83,10 +83,11 @@ async fn rows_that_others_commit_and_lock_meanwhile_are_not_of_the_statement() {
     let mut locking = fixture.connect().await;
     run(&mut fixture.outside, "SELECT pg_advisory_lock(7)").await;
     let text = "SELECT pg_advisory_lock(7); UPDATE parent SET name = 'mine' WHERE id = 1";
-    let preview = tokio::spawn(async move { seen(&pool, text).await });
+    let mut preview = tokio::task::JoinSet::new();
+    preview.spawn(async move { seen(&pool, text).await });
     let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
     let waiting = async { while fixture.count(waits).await == 0 {} };
-    let limit = std::time::Duration::from_secs(60);
+    let limit = std::time::Duration::from_mins(1);
     tokio::time::timeout(limit, waiting)
         .await
         .expect("it waits");
@@ -97,7 +98,8 @@ async fn rows_that_others_commit_and_lock_meanwhile_are_not_of_the_statement() {
     let lock = "BEGIN; SELECT FROM parent WHERE id IN (2, 3, 500) FOR KEY SHARE";
     run(&mut locking, lock).await;
     run(&mut fixture.outside, "SELECT pg_advisory_unlock(7)").await;
-    let found = match preview.await.expect("it ends") {
+    let previewed = preview.join_next().await.expect("one");
+    let found = match previewed.expect("it ends") {
         Ok(Outcome::Seen(seen)) => surplus(&seen),
         other => panic!("{other:?}"),
     };

@@ -139,8 +139,10 @@ async fn rows_that_the_caller_may_not_read_are_counted() {
         "public.tell may have effects outside of the tables.",
     ];
     assert_eq!(seen.notes, notes);
-    let mut rules = Rules::default();
-    rules.unreadable = Unreadable::Refuse;
+    let rules = Rules {
+        unreadable: Unreadable::Refuse,
+        ..Rules::default()
+    };
     let refused = preview(&pool, text, &rules).await.expect("it runs");
     let Outcome::Unseen(reason) = refused else {
         panic!("{refused:?}");

@@ -1,7 +1,7 @@
 //! Calls that are approved by what they change.
 
 use ziggurat_answers::checked::{self, Checked, CheckedWrite, NotWritten};
-use ziggurat_databases::Databases;
+use ziggurat_databases::{Configured, Databases};
 use ziggurat_mcp::{Error, ToolResult};
 use ziggurat_postgres::{database::PreviewMode, error::QueryError};
 
@@ -73,7 +73,7 @@ pub(super) fn takes_approval(definition: &Definition, databases: &Databases) -> 
     let visible = databases.visible(None);
     let mut its = visible
         .iter()
-        .map(|seen| seen.database())
+        .map(Configured::database)
         .filter(|database| name.is_none_or(|name| name == database.name()));
     definition.write.is_some()
         && !definition.parameters.iter().any(|it| it.name == APPROVE)
