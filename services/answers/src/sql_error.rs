@@ -120,6 +120,7 @@ impl SqlErrors {
         Reported::new(match error {
             QueryError::Lease(error) => return client::unavailable(error),
             QueryError::TooCostly { cost, max } => return client::too_costly(*cost, *max),
+            QueryError::Changes(limit) => return Reported::new(limit.to_string()),
             QueryError::Empty => "Query is empty",
             QueryError::Refused(refusal) => {
                 let mut text = refusal.to_string();

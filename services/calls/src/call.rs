@@ -321,6 +321,12 @@ impl Call {
         self.allowance()?.max_cost()
     }
 
+    /// Returns the limit on the rows that a statement may change.
+    #[must_use]
+    pub fn max_changed_rows(&self) -> Option<u64> {
+        self.allowance()?.max_changed_rows()
+    }
+
     /// Returns what the caller may still be sent today.
     #[must_use]
     pub fn left(&self) -> Left {
@@ -485,6 +491,7 @@ impl Call {
         let (reason, sqlstate) = match error {
             QueryError::Refused(_) => (Some(ErrorReason::Refused), None),
             QueryError::TooCostly { .. } => (Some(ErrorReason::Limited("max_cost")), None),
+            QueryError::Changes(_) => (Some(ErrorReason::Limited("max_changed_rows")), None),
             QueryError::Silent => (Some(ErrorReason::Timeout), None),
             QueryError::Failed { report, .. } => {
                 let reason = match &*report.sqlstate {

@@ -198,7 +198,11 @@ async fn end(lease: &mut Lease, how: &str) -> Result<(), QueryError> {
 
 /// Returns whether the state of a connection is unknown after an error.
 pub(crate) fn is_lost(error: &QueryError) -> bool {
-    !matches!(error, QueryError::Failed { report, .. } if report.severity == "ERROR")
+    match error {
+        QueryError::Failed { report, .. } => report.severity != "ERROR",
+        QueryError::Changes(_) => false,
+        _ => true,
+    }
 }
 
 /// Describes what the changed rows do not show.

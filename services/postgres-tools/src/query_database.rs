@@ -201,7 +201,8 @@ impl QueryDatabase {
             .map_err(|error| options.unsent(request, &error, errors))?
             .with_window(options.window(current.database()))
             .with_large_rows(self.large_rows.clone())
-            .with_max_cost(call.max_cost());
+            .with_max_cost(call.max_cost())
+            .with_max_changed_rows(call.max_changed_rows());
         if !statement.only_reads() {
             step_up(request, current)?;
         }

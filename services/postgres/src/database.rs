@@ -141,6 +141,8 @@ pub struct Settings {
     pub row_limit: u32,
     /// Maximum length of the text of a statement.
     pub max_statement_bytes: usize,
+    /// Maximum number of rows that a statement may change; zero for no limit.
+    pub max_changed_rows: u64,
     /// Time limit of a statement; zero for no limit.
     pub query_timeout: Duration,
     /// Maximum age of its cached metadata; zero to read it for every call.
@@ -247,6 +249,7 @@ impl Default for Settings {
             shows_causes: false,
             row_limit: 100,
             max_statement_bytes: 1 << 20,
+            max_changed_rows: 0,
             query_timeout: Duration::from_secs(30),
             metadata_ttl: Duration::from_mins(5),
             connect_timeout: Duration::from_secs(10),

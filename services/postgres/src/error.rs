@@ -48,9 +48,50 @@ pub enum QueryError {
         /// The limit.
         max: f64,
     },
+    /// It may not be committed, because the number of rows that it may change is limited.
+    #[error("the changes are not committed")]
+    Changes(#[from] ChangeLimit),
     /// There is no connection to run it on.
     #[error("no connection")]
     Lease(#[from] LeaseError),
+}
+
+/// Reason not to commit a statement, where the number of rows that it may change is limited.
+/// `Display` is for the caller.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ChangeLimit {
+    /// It changed too many rows.
+    #[error(
+        "The statement was rolled back: it changed {} rows, and at most {} {} allowed.",
+        grouped(*rows), grouped(*max), if *max == 1 { "is" } else { "are" }
+    )]
+    Exceeded {
+        /// Number of changed rows. A row that was changed twice counts twice.
+        rows: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// It locked a table against everything, as commands do that empty or alter one.
+    #[error(
+        "The statement was rolled back: it empties or alters {0}, whose rows cannot be counted."
+    )]
+    Locked(String),
+    /// It dropped something that may have had rows.
+    #[error("The statement was rolled back: it drops a table, a view or an index.")]
+    Dropped,
+    /// It changed a table whose rows PostgreSQL does not count.
+    #[error("The statement was rolled back: it changes {0}, whose rows cannot be counted.")]
+    Uncounted(String),
+    /// PostgreSQL counts no rows.
+    #[error("The statement was rolled back: track_counts is off, so its rows cannot be counted.")]
+    CountsOff,
+    /// Its deferred triggers change rows again and again.
+    #[error("The statement was rolled back: its deferred triggers do not come to an end.")]
+    Triggers,
+    /// It has ended its transaction itself.
+    #[error("The statement ended its own transaction, so its rows were not counted.")]
+    Ended,
 }
 
 /// Phase of a statement in which it failed.
@@ -233,6 +274,19 @@ impl QueryError {
     pub fn value(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Row(DriverError::value(error))
     }
+}
+
+/// Writes a number with a comma between each three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn severity(severity: &str) -> &'static str {

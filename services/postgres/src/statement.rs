@@ -51,6 +51,12 @@
 //! A text with a limit on its cost is sent in three writes: PostgreSQL parses it, then plans it in
 //! the same transaction (`EXPLAIN`), with the LIMIT that it will have, and then runs it.
 //!
+//! # Changed rows
+//!
+//! A text with a limit on the rows that it changes is sent in three writes: begin, with the counters
+//! of PostgreSQL so far; the text, with messages that let deferred triggers run and ask for counters
+//! and locks; and the commit.
+//!
 //! # Settings
 //!
 //! Each statement sends its settings as `SET LOCAL`, so none stays on the connection. Behind a
@@ -79,6 +85,7 @@
 
 mod executor;
 mod masked_columns;
+mod route;
 #[cfg(test)]
 mod tests;
 
@@ -89,7 +96,7 @@ pub use self::{
     masked_columns::{MaskedColumns, mask_findings},
 };
 
-use ziggurat_sql::{Bounds, Policy, Refusal, StatementShape, explains};
+use ziggurat_sql::{Bounds, Policy, Refusal, explains};
 
 use crate::{
     database::{Database, MAX_ROWS},
@@ -99,6 +106,7 @@ use crate::{
     notices::Notices,
     pool::Lease,
     rows::{Handoff, Rows},
+    statement::route::Route,
 };
 
 /// Default limit on the size of a row.
@@ -129,6 +137,8 @@ pub struct Statement {
     /// Number of rows above which PostgreSQL counts and keeps them first.
     counted_above: u32,
     max_cost: Option<f64>,
+    /// Limit on the rows that it may change.
+    max_changed_rows: Option<u64>,
     mask_mode: MaskMode,
     /// Column of the result with statements of others, of which literals are not shown.
     statements: Option<&'static str>,
@@ -162,27 +172,6 @@ enum MaskMode {
     Origin,
     /// Nothing is masked.
     Off,
-}
-
-/// Way to send a text to PostgreSQL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Route {
-    /// At once, with a LIMIT.
-    Limited,
-    /// At once, as a subquery with a LIMIT around it, since it has its own.
-    Nested,
-    /// At once, with a cursor.
-    CursorAtOnce,
-    /// In steps, with a cursor.
-    Cursor,
-    /// In steps, with a cursor; PostgreSQL keeps the rows until they are fetched.
-    Spool,
-    /// In steps, as it is.
-    Plain,
-    /// In steps, as it is, rolled back at the end.
-    Trial,
-    /// In steps, as it is, without the check that it is one statement.
-    Script,
 }
 
 // === impl Statement ===
@@ -287,6 +276,7 @@ impl Statement {
             notices: None,
             counted_above: MAX_ROWS,
             max_cost: None,
+            max_changed_rows: Some(database.settings().max_changed_rows).filter(|&max| max > 0),
             mask_mode: MaskMode::Configured,
             statements: None,
             values: Arc::default(),
@@ -366,6 +356,14 @@ impl Statement {
     /// little whatever the tables hold, such as a SHOW or a DROP, has no cost.
     pub fn with_max_cost(mut self, max_cost: Option<f64>) -> Self {
         self.max_cost = max_cost;
+        self
+    }
+
+    /// Sets a limit on the rows that it may change, unless the database has a smaller one. Above it
+    /// the statement is rolled back.
+    pub fn with_max_changed_rows(mut self, max_changed_rows: Option<u64>) -> Self {
+        let limits = self.max_changed_rows.into_iter().chain(max_changed_rows);
+        self.max_changed_rows = limits.min();
         self
     }
 
@@ -460,12 +458,19 @@ impl Statement {
         !self.values.is_empty()
     }
 
+    /// Returns the limit on the rows that it may change, if it may change some.
+    fn limit_on_changes(&self) -> Option<u64> {
+        self.max_changed_rows.filter(|_| self.may_write())
+    }
+
     fn route(&self) -> Route {
         match self.route {
             // The extended protocol takes one statement, and returns its first rows without a cursor.
             Route::Script | Route::CursorAtOnce | Route::Cursor if self.is_bound() => Route::Plain,
             Route::Limited | Route::Nested | Route::CursorAtOnce | Route::Cursor
-                if self.window.rows > self.counted_above && !self.is_bound() =>
+                if self.window.rows > self.counted_above
+                    && !self.is_bound()
+                    && self.limit_on_changes().is_none() =>
             {
                 Route::Spool
             }
@@ -485,42 +490,6 @@ impl Statement {
         let handoff = Handoff::default();
         let driver = Box::pin(executor::execute(lease, self, handoff.clone()));
         Rows::start(driver, handoff)
-    }
-}
-
-// === impl Route ===
-
-impl Route {
-    fn of(text: &str, shape: &StatementShape<'_>, access: Access) -> Self {
-        // A write cannot be in a cursor, so a text that mentions one is not tried there.
-        let takes_a_cursor =
-            shape.is_query() && (access == Access::ReadOnly || !shape.mentions_a_write());
-        if takes_a_cursor && !text.contains(';') {
-            if shape.takes_a_limit() {
-                Self::Limited
-            } else if shape.takes_another_limit() {
-                Self::Nested
-            } else {
-                Self::CursorAtOnce
-            }
-        } else if shape.is_several() && access == Access::ReadWrite {
-            Self::Script
-        } else if takes_a_cursor {
-            Self::Cursor
-        } else if access == Access::ReadOnly && shape.explains() {
-            Self::Trial
-        } else {
-            Self::Plain
-        }
-    }
-
-    /// Returns whether the text becomes part of another one, which PostgreSQL may not be able to
-    /// parse.
-    fn wraps(self) -> bool {
-        match self {
-            Self::Limited | Self::Nested | Self::CursorAtOnce | Self::Cursor | Self::Spool => true,
-            Self::Plain | Self::Trial | Self::Script => false,
-        }
     }
 }
 

@@ -23,8 +23,8 @@ pub(crate) struct ErrorLine {
     detail: Option<String>,
     /// The hint of PostgreSQL.
     hint: Option<String>,
-    /// The reason, for programs: `failed`, `timeout`, `refused`, `too_costly`, `busy`, `not_text`,
-    /// `connection_lost`, `cancelled`; `confirm`: the statement writes, and was undone; or
+    /// The reason, for programs: `failed`, `timeout`, `refused`, `too_costly`, `too_many_rows`, `busy`,
+    /// `not_text`, `connection_lost`, `cancelled`; `confirm`: the statement writes, and was undone; or
     /// `no_preview`: the same, and there is no preview to confirm.
     pub(crate) code: &'static str,
     /// The seal to send the request again with, for the code `confirm`.
@@ -109,6 +109,7 @@ fn code(error: &QueryError) -> &'static str {
         QueryError::Silent => "timeout",
         QueryError::Refused(_) => "refused",
         QueryError::TooCostly { .. } => "too_costly",
+        QueryError::Changes(_) => "too_many_rows",
         QueryError::NoRoom => "busy",
         QueryError::Row(_) => "not_text",
         QueryError::Connection(_) | QueryError::Lease(_) => "connection_lost",

@@ -182,6 +182,7 @@ impl QueryApi {
             .with_max_row_bytes(MAX_ROW_BYTES)
             .with_large_rows(self.large_rows.clone())
             .with_max_cost(caller.call.max_cost())
+            .with_max_changed_rows(caller.call.max_changed_rows())
             .with_timeout(asked.timeout)
     }
 

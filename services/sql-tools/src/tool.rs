@@ -114,6 +114,7 @@ impl SqlTool {
             .with_max_row_bytes(self.max_bytes.max(answer::MIN_ROW_LIMIT))
             .with_large_rows(self.large_rows.clone())
             .with_values(arguments::bound(definition, values))
+            .with_max_changed_rows(Call::of(call.request).max_changed_rows())
             .with_timeout(definition.timeout))
     }
 

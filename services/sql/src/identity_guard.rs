@@ -43,6 +43,44 @@ pub fn keep_identity(text: &str, is_kept: impl Fn(&str) -> bool) -> Result<(), R
     Ok(())
 }
 
+/// Refuses a text with a statement that begins, divides or ends a transaction.
+///
+/// ```
+/// use ziggurat_sql::keep_transaction;
+///
+/// assert!(keep_transaction("DELETE FROM commit; SELECT 'COMMIT'").is_ok());
+/// let refusal = keep_transaction("DELETE FROM t; /* now */ COMMIT").expect_err("an end");
+/// assert_eq!(
+///     refusal.to_string(),
+///     "query rejected: COMMIT is not allowed, the server handles transactions itself",
+/// );
+/// ```
+///
+/// # Errors
+/// Fails when the text must not be sent; the message is for its author.
+pub fn keep_transaction(text: &str) -> Result<(), Refusal> {
+    let (mut words, mut prepares) = (0_usize, false);
+    for token in Lexer::new(text) {
+        match token {
+            Token::Symbol(b';') => words = 0,
+            Token::Word(word) => {
+                if words == 0
+                    && let Some(command) = known(word, TRANSACTION)
+                {
+                    return Err(Refusal::Transaction(command));
+                }
+                if words == 1 && prepares && is(word, &["TRANSACTION"]) {
+                    return Err(Refusal::Transaction("PREPARE TRANSACTION"));
+                }
+                prepares = words == 0 && is(word, &["PREPARE"]);
+                words += 1;
+            }
+            _ => words += 1,
+        }
+    }
+    Ok(())
+}
+
 /// Returns whether a statement of the text is an EXPLAIN.
 #[must_use]
 pub fn explains(text: &str) -> bool {

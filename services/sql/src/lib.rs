@@ -35,7 +35,7 @@ use std::borrow::Cow;
 
 pub use self::{
     guard::Refusal,
-    identity_guard::{explains, keep_identity},
+    identity_guard::{explains, keep_identity, keep_transaction},
     normalize::{normalize, normalized},
     planned::{Planned, explained},
     policy::{Danger, Policy},

@@ -80,6 +80,7 @@ pub(crate) static LIMIT: Label = fixed(
         "rows_per_day",
         "bytes_per_day",
         "max_cost",
+        "max_changed_rows",
         "requests",
         "logins",
     ],

@@ -115,12 +115,16 @@ fn a_reload_replaces_the_limits_and_keeps_the_counts() {
 #[test]
 fn limits_without_effect_are_reported_and_unknown_ones_refused() {
     let (section, list) = (server(""), nowhere("docs", ""));
-    let home = Home::with(&limited(&section, "max_cost: 5", &list));
+    let home = Home::with(&limited(&section, "max_cost: 5, max_changed_rows: 5", &list));
     let ran = home.ran(&["-check-config"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
-    let warning = "warning: limits.callers[0].max_cost has no effect: clients of this server send \
-                   no statements\n";
-    assert_eq!(ran.stderr, warning);
+    let warnings = ["max_cost", "max_changed_rows"].map(|key| {
+        format!(
+            "warning: limits.callers[0].{key} has no effect: clients of this server send no \
+             statements\n"
+        )
+    });
+    assert_eq!(ran.stderr, warnings.concat());
 
     home.configure(&limited(&section, "call: 5 per day", &list));
     let ran = home.ran(&["-check-config"]);

@@ -240,6 +240,7 @@ fn of_database(entry: &Entry) -> Vec<(&'static str, Json)> {
             "allow_dangerous_functions",
             json!(settings.allow_dangerous_functions),
         ),
+        ("max_changed_rows", json!(settings.max_changed_rows)),
         ("available_to_users", json!(entry.users)),
         ("available_to_clients", json!(entry.clients)),
         ("row_limit", json!(settings.row_limit)),

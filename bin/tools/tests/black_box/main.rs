@@ -10,6 +10,7 @@ mod audit;
 mod bearer;
 mod bodies;
 mod cancelling;
+mod changed_rows;
 mod check_config;
 mod claims;
 mod configuration;

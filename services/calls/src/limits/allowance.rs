@@ -136,6 +136,13 @@ impl<C: Clock + Calendar + Clone> Allowance<C> {
         self.rule.max_cost
     }
 
+    /// Returns the greatest number of rows that a statement may change; `None` if they need not be
+    /// counted.
+    #[must_use]
+    pub fn max_changed_rows(&self) -> Option<u64> {
+        self.rule.max_changed_rows
+    }
+
     /// Adds the fields `RateLimit-Policy` and `RateLimit`, if something that they announce is
     /// limited: calls, rows and bytes.
     pub fn append_fields(&self, headers: &mut HeaderMap) {

@@ -54,6 +54,7 @@ pub(crate) struct Rule {
     pub(crate) bytes_per_day: Option<u64>,
     /// A finite number.
     pub(crate) max_cost: Option<f64>,
+    pub(crate) max_changed_rows: Option<u64>,
     /// The header field that announces the limits.
     pub(crate) policy: Option<HeaderValue>,
 }
@@ -113,6 +114,10 @@ impl Settings {
             ("rows_per_day", rule.rows_per_day.map(|it| it.to_string())),
             ("bytes_per_day", rule.bytes_per_day.map(|it| it.to_string())),
             ("max_cost", rule.max_cost.map(|it| it.to_string())),
+            (
+                "max_changed_rows",
+                rule.max_changed_rows.map(|it| it.to_string()),
+            ),
         ];
         let limits = limits.into_iter();
         limits
@@ -143,6 +148,7 @@ impl Rule {
             let burst = entry.key("burst");
             burst.problem("has no effect without `calls`: add it, or remove this key");
         }
+        let changed = entry.key("max_changed_rows").whole(0..=GREATEST);
         let days = [per_day("rows_per_day"), per_day("bytes_per_day")];
         let [rows_per_day, bytes_per_day] = days;
         Self {
@@ -153,6 +159,7 @@ impl Rule {
             rows_per_day,
             bytes_per_day,
             max_cost: entry.key("max_cost").decimal(0.0..=1e15),
+            max_changed_rows: changed.filter(|&rows| rows > 0),
             policy: fields::policy(calls, days),
         }
     }
@@ -168,5 +175,6 @@ impl Rule {
             || self.rows_per_day.is_some()
             || self.bytes_per_day.is_some()
             || self.max_cost.is_some()
+            || self.max_changed_rows.is_some()
     }
 }

@@ -137,6 +137,7 @@ fn unreadable(error: QueryError) -> ReadError {
         QueryError::TooCostly { .. } => "the query costs too much".to_owned(),
         QueryError::Failed { report, .. } => report.to_string(),
         QueryError::Row(_) => "a value is not text".to_owned(),
+        QueryError::Changes(_) => error.to_string(),
         QueryError::NoRoom => "too much memory is in use for large rows".to_owned(),
     };
     Failure::new(public_message).with_source(error).into()

@@ -565,6 +565,7 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
     Reported::new(match error {
         QueryError::Empty => "Query is empty".to_owned(),
         QueryError::Refused(refusal) => refusal.to_string(),
+        QueryError::Changes(limit) => limit.to_string(),
         QueryError::TooCostly { cost, max } => return client::too_costly(*cost, *max),
         QueryError::Failed { phase, report } => match phase {
             Phase::Begin => format!("Failed to begin transaction: {report}"),

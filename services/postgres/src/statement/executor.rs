@@ -1,6 +1,8 @@
 //! Executes one statement.
 
+mod changes;
 mod cost;
+mod ending;
 mod masked;
 mod spool;
 mod text;
@@ -10,7 +12,7 @@ use std::{error::Error, pin::Pin, sync::Arc};
 
 use tokio::time;
 use tracing::{error, warn};
-use ziggurat_sql::Refusal;
+use ziggurat_sql::{Refusal, keep_transaction};
 
 use crate::{
     driver::{DriverError, Event, Field},
@@ -19,7 +21,10 @@ use crate::{
     rows::{Handoff, Header, Item, Summary},
     statement::{
         Access, Route, Statement, Window,
-        executor::masked::{Masked, header},
+        executor::{
+            changes::Counted,
+            masked::{Masked, header},
+        },
     },
     statement_log::{Counts, StatementLog},
 };
@@ -62,6 +67,9 @@ struct Execution<'a> {
     fields: Option<Arc<[Field]>>,
     /// Masks that hold for the caller.
     masked: Option<Masked>,
+    /// Rows that PostgreSQL had counted before the text, if the number of changed rows is limited.
+    // Boxed: most statements have no such limit.
+    counted: Option<Box<Counted>>,
     /// Comment before the statement, or an empty text. It is ASCII.
     comment: String,
 }
@@ -109,6 +117,7 @@ impl<'a> Execution<'a> {
             header: None,
             fields: None,
             masked: None,
+            counted: None,
             comment,
         }
     }
@@ -149,6 +158,10 @@ impl Execution<'_> {
         if self.statement.outlives && self.lease.session().is_shared {
             return Err(AttemptError::Failed(Refusal::Session.into()));
         }
+        let is_capped = self.statement.limit_on_changes().is_some();
+        if is_capped && let Err(refusal) = keep_transaction(&self.statement.text) {
+            return Err(AttemptError::Failed(refusal.into()));
+        }
         if self.lease.database().masks().is_some() {
             // Boxed, since most callers have no masks.
             let judged = Box::pin(self.judge()).await;
@@ -158,6 +171,7 @@ impl Execution<'_> {
         let done = match route {
             Route::Limited | Route::Nested | Route::CursorAtOnce
                 if self.statement.max_cost.is_none()
+                    && !is_capped
                     && !self.statement.is_bound()
                     && !self.needs_plan() =>
             {
@@ -306,7 +320,12 @@ impl Execution<'_> {
             self.lease.begin().queue(&sql);
         }
         drop(sql);
-        self.queue_ending(route);
+        let is_capped = self.statement.limit_on_changes().is_some();
+        if is_capped {
+            self.queue_recount();
+        } else {
+            self.queue_ending(route);
+        }
         if self.is_pipelined(route) {
             self.flush_and_open(true).await?;
         }
@@ -315,7 +334,11 @@ impl Execution<'_> {
             let completed = self.progress.completed;
             let has_run = is_bound && self.header.is_some() || !is_bound && completed > 0;
             let is_unfit = route.wraps() && !has_run;
-            return Err(self.stop(error, is_unfit, false).await);
+            return Err(self.stop(error, is_unfit, is_capped).await);
+        }
+        if is_capped {
+            self.check_changes().await?;
+            self.queue_ending(route);
         }
         self.finish(!route.wraps()).await
     }
@@ -335,7 +358,9 @@ impl Execution<'_> {
     /// Returns whether BEGIN is sent with the statement: in parentheses it can only be a query.
     fn is_pipelined(&self, route: Route) -> bool {
         let is_query = matches!(route, Route::Limited | Route::Nested);
-        let is_judged = self.statement.max_cost.is_some() || self.needs_plan();
+        let is_judged = self.statement.max_cost.is_some()
+            || self.statement.limit_on_changes().is_some()
+            || self.needs_plan();
         is_query && self.statement.is_bound() && !is_judged
     }
 
@@ -349,10 +374,18 @@ impl Execution<'_> {
         if self.is_pipelined(route) {
             return Ok(());
         }
+        let is_capped = self.statement.limit_on_changes().is_some();
+        if is_capped {
+            self.queue_count();
+        }
         if is_proved {
             self.lease.begin().queue_parse(&self.statement.text);
         }
         self.flush_and_open(true).await?;
+        if is_capped && let Err(error) = self.read_count().await {
+            let error = QueryError::new(error, Phase::Begin, 0);
+            return Err(self.stop(error, false, true).await);
+        }
         if is_proved && let Err(error) = self.prove().await {
             return Err(self.stop(error, false, true).await);
         }
@@ -364,35 +397,6 @@ impl Execution<'_> {
         let mut opening = self.comment.clone();
         self.write_opening("BEGIN", &mut opening);
         self.lease.begin().queue(&opening);
-    }
-
-    /// Ends the transaction, and resets the session unless a pooler shares it or it was a query.
-    fn queue_ending(&mut self, route: Route) {
-        let is_shared = self.lease.session().is_shared;
-        let is_read_only = self.statement.access == Access::ReadOnly;
-        let is_undone = route == Route::Trial || is_shared && is_read_only;
-        let is_kept = is_shared || self.is_pipelined(route);
-        let client = self.lease.begin();
-        client.queue(if is_undone { "ROLLBACK" } else { "COMMIT" });
-        if !is_kept {
-            client.queue("DISCARD ALL");
-        }
-    }
-
-    /// Reads the answers to the commands that end a statement.
-    async fn end(&mut self) -> Result<(), AttemptError> {
-        let ended = async {
-            let client = self.lease.begin();
-            client.flush().await?;
-            client.rows().await
-        };
-        if let Err(error) = ended.await {
-            let error = QueryError::new(error, Phase::Commit, 0);
-            return Err(self.stop(error, false, false).await);
-        }
-        self.lease.has_answered();
-        self.lease.settle();
-        Ok(())
     }
 
     /// Reads the answer to the parsing of the text, which proves that it is one statement.
@@ -470,43 +474,6 @@ impl Execution<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Restores the connection after a failed statement if possible; `has_begun` means that a
-    /// transaction is open.
-    async fn stop(&mut self, error: QueryError, is_unfit: bool, has_begun: bool) -> AttemptError {
-        let QueryError::Failed { report, .. } = &error else {
-            if matches!(&error, QueryError::Connection(DriverError::Io(_))) {
-                self.lease.give_up();
-            }
-            // Else the state of the server is unknown: the lease stays busy, so its statement is
-            // cancelled and the connection closed.
-            return AttemptError::Failed(error);
-        };
-        let is_intervention = report.is_intervention();
-        if report.is_fatal() {
-            self.lease.give_up();
-            return AttemptError::Failed(error);
-        }
-        self.lease.has_answered();
-        let client = self.lease.begin();
-        if has_begun {
-            client.queue("ROLLBACK");
-        }
-        if let Err(lost) = client.drain().await {
-            self.lease.give_up();
-            warn!(
-                error = &lost as &dyn Error,
-                "cannot read the rest of a response"
-            );
-            return AttemptError::Failed(error);
-        }
-        self.lease.settle();
-        if is_unfit && !is_intervention {
-            AttemptError::Unfit
-        } else {
-            AttemptError::Failed(error)
-        }
     }
 
     /// Ends the transaction, and returns the summary.

@@ -1,4 +1,5 @@
 mod bound;
+mod changes;
 mod cost;
 mod large;
 
@@ -7,6 +8,7 @@ use std::time::Instant;
 use futures_util::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, SqlSafeStr as _};
 use tokio::task;
+use ziggurat_sql::StatementShape;
 
 use super::*;
 use crate::{

@@ -85,6 +85,7 @@ impl RawDatabase {
             allow_writes: self.allow_writes,
             preview: self.preview.clone(),
             allow_dangerous_functions: self.allow_dangerous_functions,
+            max_changed_rows: self.max_changed_rows,
             row_limit: self.number("row_limit").unwrap_or(default.row_limit),
             query_timeout: time("query_timeout", default.query_timeout)?,
             metadata_ttl: time("metadata_ttl", default.metadata_ttl)?,

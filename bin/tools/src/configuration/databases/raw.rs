@@ -64,6 +64,7 @@ pub(super) struct RawDatabase {
     pub(super) allow_writes: bool,
     pub(super) preview: PreviewSettings,
     pub(super) allow_dangerous_functions: bool,
+    pub(super) max_changed_rows: u64,
     pub(super) users: Vec<String>,
     pub(super) clients: Vec<String>,
     pub(super) connect: ConnectKeys,
@@ -79,6 +80,7 @@ impl RawDatabase {
     /// Reads an entry of the file, the variables with these prefixes, and the flags.
     pub(super) fn read(file: &Section<'_>, prefixes: &[String], flags: Option<&Flags>) -> Self {
         let value = |key: &str| value(file, key, prefixes, flags);
+        let changed_rows = file.key("max_changed_rows").whole(0..=u64::MAX);
         let port = value("port").whole::<u16>(0..=u16::MAX);
         let mut raw = Self {
             allow_writes: value("allow_writes").boolean().unwrap_or(false),
@@ -89,6 +91,7 @@ impl RawDatabase {
                 .key("allow_dangerous_functions")
                 .boolean()
                 .unwrap_or(false),
+            max_changed_rows: changed_rows.unwrap_or_default(),
             hosts: file.key("hosts").list().map(hosts),
             connect: ConnectKeys::read(file),
             callers: Callers::read(file),

@@ -162,6 +162,10 @@ fn equal_configurations_are_equal_so_that_a_reload_need_not_replace_them() {
     assert_ne!(settings(text), settings(&text.replace("1.5", "2")));
     assert_ne!(settings(text), settings(&format!("{text}, max_callers: 7")));
     assert_eq!(settings("callers: []"), Settings::default());
+    let limited = settings("callers: [{for: {everyone: true}, max_changed_rows: 7}]");
+    assert!(limited.has_limits());
+    let off = settings("callers: [{for: {everyone: true}, max_changed_rows: 0}]");
+    assert!(!off.has_limits());
 }
 
 #[test]

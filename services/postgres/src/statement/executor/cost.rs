@@ -95,18 +95,4 @@ impl Execution<'_> {
         }
         Ok(cost)
     }
-
-    /// Ends the transaction of a statement that does not run.
-    pub(super) async fn refuse(&mut self, error: QueryError) -> AttemptError {
-        let client = self.lease.begin();
-        client.queue("ROLLBACK");
-        match client.drain().await {
-            Ok(_) => {
-                self.lease.has_answered();
-                self.lease.settle();
-                AttemptError::Failed(error)
-            }
-            Err(lost) => AttemptError::Failed(QueryError::new(lost, Phase::Begin, 0)),
-        }
-    }
 }

@@ -129,6 +129,16 @@ impl Execution<'_> {
             Route::Plain
         };
         self.check_cost(route).await.map_err(failed)?;
+        let is_capped = self.statement.limit_on_changes().is_some();
+        if is_capped {
+            self.queue_count();
+            let counted = async {
+                self.lease.begin().flush().await?;
+                self.read_count().await
+            };
+            let counted = counted.await;
+            counted.map_err(|error| QueryError::new(error, Phase::Begin, 0))?;
+        }
         let sql = format!("{}{}", self.comment, self.statement.text);
         if is_bound {
             self.queue_bound(&sql, Route::Plain);
@@ -138,6 +148,14 @@ impl Execution<'_> {
         let lead = self.comment.len() + self.statement.lead;
         let read = self.flush_and_read(self.statement.window.offset).await;
         read.map_err(|error| QueryError::new(error, Phase::Run, lead))?;
+        if is_capped {
+            self.queue_recount();
+            let limit = self.find_limit().await;
+            let limit = limit.map_err(|error| QueryError::new(error, Phase::Commit, 0))?;
+            if let Some(limit) = limit {
+                return Err(limit.into());
+            }
+        }
         Ok(self.summarize(true).await)
     }
 }
