@@ -80,7 +80,7 @@ pub enum ChangeLimit {
     /// It dropped something that may have had rows.
     #[error("The statement was rolled back: it drops a table, a view or an index.")]
     Dropped,
-    /// It changed a table whose rows PostgreSQL does not count.
+    /// It changed a table of which PostgreSQL does not count the rows.
     #[error("The statement was rolled back: it changes {0}, whose rows cannot be counted.")]
     Uncounted(String),
     /// PostgreSQL counts no rows.

@@ -160,7 +160,7 @@ impl Counted {
         Ok(())
     }
 
-    /// Returns the reason not to commit what has changed from these counters to the later ones.
+    /// Returns the reason not to commit a text with these counters before it and the later ones after.
     fn exceeded(&self, later: &Self, max: u64) -> Option<ChangeLimit> {
         if self.is_off || later.is_off {
             return Some(ChangeLimit::CountsOff);
