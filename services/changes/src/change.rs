@@ -69,6 +69,12 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The places of the columns of its primary key.
     pub key: Vec<usize>,
+    /// Its name with its schema, quoted.
+    pub(crate) path: String,
+    /// It has partitions.
+    pub(crate) is_partitioned: bool,
+    /// Row security may hide some of its rows.
+    pub(crate) hides_rows: bool,
 }
 
 /// Column of a table.
@@ -88,6 +94,10 @@ pub struct Column {
     pub(crate) refers_to: Vec<(String, String)>,
     /// Its default is a volatile function without arguments.
     pub(crate) is_generated_anew: bool,
+    /// The name of its type, with a schema unless PostgreSQL itself has the type.
+    pub(crate) type_name: String,
+    /// Its value is computed from others.
+    pub(crate) is_computed: bool,
 }
 
 /// Side of a change.
@@ -309,4 +319,9 @@ impl Change {
             Self::Removed(_) => '-',
         }
     }
+}
+
+/// Writes a text as a literal.
+pub(crate) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }

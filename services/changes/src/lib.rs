@@ -12,6 +12,7 @@
 //!
 //! [`run`] runs the statement again, so that it can be committed if it changes the same rows: two runs
 //! are compared by their [`Digest`], in which drawn numbers, the time and random identifiers are marks.
+//! [`Seen::undo`] writes a statement that undoes committed changes.
 //!
 //! ```no_run
 //! use ziggurat_changes::{Outcome, Rules, preview};
@@ -39,6 +40,7 @@ mod shown;
 #[cfg(test)]
 mod tests;
 mod text;
+mod undo;
 
 pub use self::{
     capture::Outcome,
@@ -48,4 +50,5 @@ pub use self::{
     reason::Reason,
     rules::{Rules, Unreadable},
     shown::Shown,
+    undo::NoUndo,
 };

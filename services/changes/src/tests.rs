@@ -3,6 +3,7 @@
 mod commits;
 mod random;
 mod shown;
+mod undo;
 
 use std::collections::BTreeMap;
 
@@ -160,6 +161,11 @@ async fn what_no_row_shows_has_no_preview_and_changes_nothing() {
             definition("pg_description"),
         ),
         ("SELECT defines()", definition("pg_class")),
+        (
+            "CREATE TEMPORARY TABLE pg_class AS SELECT oid, relname, relkind, relnamespace \
+             FROM pg_catalog.pg_class WHERE false; DELETE FROM loose",
+            definition("pg_class"),
+        ),
         ("TRUNCATE loose", whole("public.loose")),
         ("LOCK loose", whole("public.loose")),
         ("SELECT empties()", whole("public.loose")),

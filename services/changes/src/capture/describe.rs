@@ -65,7 +65,10 @@ impl Capture<'_> {
              coalesce(array_position(i.indkey::int2[], a.attnum) + 1, 0), \
              coalesce(({IS_GENERATED_ANEW}), false), \
              array_to_string(ARRAY({SEQUENCES_OF_A_COLUMN}), ','), \
-             array_to_string(ARRAY({REFERENCES_OF_A_COLUMN}), E'\\t'), a.attnum::int8 \
+             array_to_string(ARRAY({REFERENCES_OF_A_COLUMN}), E'\\t'), a.attnum::int8, \
+             n.nspname, c.relname, c.relkind = 'p', row_security_active(c.oid) OR EXISTS (\
+             SELECT FROM pg_partition_tree(c.oid) AS p WHERE row_security_active(p.relid)), \
+             format_type(a.atttypid, a.atttypmod), a.attgenerated <> '' \
              FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
              LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary \
@@ -137,11 +140,17 @@ fn tables(rows: &[Row]) -> Result<BTreeMap<u32, Arc<Table>>, DriverError> {
                 name: String::new(),
                 columns: Vec::new(),
                 key: Vec::new(),
+                path: String::new(),
+                is_partitioned: false,
+                hides_rows: false,
             };
             (table, Vec::new())
         });
         table.oid = row.get(0)?;
         table.name = row.get(1)?;
+        table.path = format!("{}.{}", quoted(row.text(9)?), quoted(row.text(10)?));
+        table.is_partitioned = row.get(11)?;
+        table.hides_rows = row.get(12)?;
         let position: i64 = row.get(4)?;
         if position > 0 {
             key.push((position, table.columns.len()));
@@ -157,6 +166,8 @@ fn tables(rows: &[Row]) -> Result<BTreeMap<u32, Arc<Table>>, DriverError> {
             is_generated_anew: row.get(5)?,
             sequences: sequences.collect(),
             refers_to: references(row.text(7)?),
+            type_name: row.get(13)?,
+            is_computed: row.get(14)?,
         });
     }
     let tables = tables.into_iter().map(|(oid, (mut table, mut key))| {

@@ -8,6 +8,7 @@ use ziggurat_sql::{Lexer, Token};
 use crate::{
     Reason,
     capture::connections::{Capture, Stop},
+    change::literal,
 };
 
 /// Most sequences that are looked at.
@@ -68,7 +69,7 @@ pub(super) const SEQUENCES: &str = "SELECT seqrelid, coalesce(\
     FROM pg_sequence LIMIT 2001";
 
 /// Commands that keep nothing of what they set: the transaction goes on as it was.
-const APART: &str = "SAVEPOINT ziggurat; SET LOCAL search_path = pg_catalog";
+const APART: &str = "SAVEPOINT ziggurat; SET LOCAL search_path = pg_catalog, pg_temp";
 const TOGETHER: &str = "ROLLBACK TO SAVEPOINT ziggurat; RELEASE SAVEPOINT ziggurat";
 
 impl Capture<'_> {
@@ -149,8 +150,9 @@ impl Capture<'_> {
     }
 }
 
-/// Settings for one form of each value.
-pub(super) const FORMATS: &str = "SET LOCAL search_path = pg_catalog; \
+/// Settings for one form of each value. A temporary table of the caller could have the name of one in
+/// the catalogue, so these come last.
+pub(super) const FORMATS: &str = "SET LOCAL search_path = pg_catalog, pg_temp; \
     SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL IntervalStyle = postgres; \
     SET LOCAL TimeZone = 'UTC'; SET LOCAL bytea_output = hex; SET LOCAL extra_float_digits = 1; \
     SET LOCAL lc_monetary = 'C'; SET LOCAL xmlbinary = base64";
@@ -206,9 +208,4 @@ pub(super) fn inserted(text: &str) -> Option<Insert> {
             _ => return None,
         }
     }
-}
-
-/// Writes a text as a literal.
-pub(super) fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }

@@ -12,8 +12,9 @@ use crate::{
     capture::{
         connections::{Capture, Stop},
         describe::Stored,
-        opening::{FACTS, MISSING, Opening, literal},
+        opening::{FACTS, MISSING, Opening},
     },
+    change::literal,
 };
 
 impl Capture<'_> {
