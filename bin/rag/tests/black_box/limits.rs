@@ -115,7 +115,11 @@ fn a_reload_replaces_the_limits_and_keeps_the_counts() {
 #[test]
 fn limits_without_effect_are_reported_and_unknown_ones_refused() {
     let (section, list) = (server(""), nowhere("docs", ""));
-    let home = Home::with(&limited(&section, "max_cost: 5, max_changed_rows: 5", &list));
+    let home = Home::with(&limited(
+        &section,
+        "max_cost: 5, max_changed_rows: 5",
+        &list,
+    ));
     let ran = home.ran(&["-check-config"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
     let warnings = ["max_cost", "max_changed_rows"].map(|key| {

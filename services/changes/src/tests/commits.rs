@@ -193,3 +193,25 @@ async fn the_fate_of_a_transaction_is_known_while_the_server_has_not_recovered()
     assert_eq!(before.fate(&pool, committed).await, None);
     assert_eq!(before.fate(&pool, aborted).await, Some(false));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_above_its_limit_on_changed_rows_has_no_preview() {
+    let fixture = given().await;
+    let pool = fixture.pool(|settings| {
+        settings.allow_writes = true;
+        settings.max_changed_rows = 3;
+    });
+    for (text, is_above) in [
+        (
+            "UPDATE loose SET c = 'x' WHERE ctid IN ('(0,1)', '(0,2)', '(0,3)')",
+            false,
+        ),
+        ("UPDATE loose SET c = 'x' WHERE ctid < '(0,5)'", true),
+        ("DELETE FROM parent WHERE id = 7", true),
+    ] {
+        let found = preview(&pool, text, &Rules::default()).await;
+        let is_refused = matches!(&found, Err(QueryError::Changes(_)));
+        assert_eq!(is_refused, is_above, "{text}: {found:?}");
+        assert!(is_above || matches!(found, Ok(Outcome::Seen(_))), "{text}");
+    }
+}
