@@ -28,6 +28,9 @@ pub enum NoUndo {
     /// There is nothing to undo.
     #[error("There is no undo script: no row was changed.")]
     Nothing,
+    /// The changed rows were not read.
+    #[error("There is no undo script: the statement had no preview.")]
+    Unseen,
     /// A table has no primary key.
     #[error("There is no undo script: {0} has no primary key.")]
     NoKey(String),

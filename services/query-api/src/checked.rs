@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use ziggurat_answers::checked::{record, shown};
 use ziggurat_audit::Verdict;
-use ziggurat_changes::{Decision, Outcome, Ran, Reason, Rules, Seen, preview, run};
+use ziggurat_changes::{Decision, NoUndo, Outcome, Ran, Reason, Rules, Seen, preview, run};
 use ziggurat_mcp::{Sealer, StateSigner};
 use ziggurat_postgres::{
     database::PreviewMode, error::QueryError, rows::Rows, statement::Statement,
@@ -30,6 +30,8 @@ pub(crate) struct CheckedStatement {
     /// The text as the caller has sent it.
     pub(crate) sql: String,
     pub(crate) signer: StateSigner,
+    /// The request asks for a statement that undoes the changes.
+    pub(crate) wants_undo: bool,
 }
 
 /// Reason why a checked statement was not committed.
@@ -42,8 +44,13 @@ pub(crate) enum NotCommitted {
 
 /// Continuation of a checked statement.
 pub(crate) enum Next {
-    /// It was committed, and these are its rows.
-    Committed(Rows),
+    /// It was committed.
+    Committed {
+        /// The rows that it returns.
+        rows: Rows,
+        /// The statement that undoes its changes, if the request asks for it.
+        undo: Option<Result<String, NoUndo>>,
+    },
     /// It may be run without a preview.
     Unchecked,
 }
@@ -119,7 +126,10 @@ impl CheckedStatement {
             Decision::Committed(done) => {
                 let transaction = Some(done.transaction);
                 record(call, "committed", &mark, &done.seen, transaction);
-                Ok(Next::Committed(done.rows.read().await))
+                Ok(Next::Committed {
+                    undo: self.wants_undo.then(|| done.seen.undo()),
+                    rows: done.rows.read().await,
+                })
             }
             Decision::Different(pending) => {
                 let seen = pending.roll_back().await.map_err(failed)?;

@@ -170,6 +170,7 @@ pub(crate) async fn fetch(
         .await?;
     let asked = Asked {
         is_preview: false,
+        wants_undo: false,
         sql: &export.sql,
         database: None,
         max_rows: export.max_rows,

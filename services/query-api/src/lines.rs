@@ -98,6 +98,11 @@ struct Done<'a> {
     ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     committed: Option<bool>,
+    /// Null if there is no such statement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo: Option<Option<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 /// Runs a prepared statement, and returns its lines.
@@ -285,6 +290,7 @@ impl Reader {
             message: format!("The rows end here. {refused}"),
             ..Notice::default()
         }));
+        let undo = running.undo.as_ref().map(Result::as_ref);
         let done = line(&json!({"done": Done {
             rows: self.sent,
             truncated: self.truncated,
@@ -293,6 +299,8 @@ impl Reader {
             notices: &notices,
             ms: milliseconds(running.began),
             committed: running.is_committed.then_some(true),
+            undo: undo.map(|undo| undo.ok().map(String::as_str)),
+            reason: undo.and_then(|undo| undo.err().map(ToString::to_string)),
         }}));
         [rows, done].concat().into()
     }

@@ -15,6 +15,7 @@ use ziggurat_calls::{
     ErrorReason,
     limits::{Left, Refused},
 };
+use ziggurat_changes::NoUndo;
 use ziggurat_databases::Current;
 use ziggurat_mcp::RecordUnreachable;
 use ziggurat_postgres::{
@@ -55,6 +56,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) confirm: Option<&'a str>,
     /// The request asks for the changed rows alone.
     pub(crate) is_preview: bool,
+    /// The request asks for a statement that undoes the changes.
+    pub(crate) wants_undo: bool,
 }
 
 /// The rows of a statement once its columns are known, or the error of one that was not sent.
@@ -75,6 +78,8 @@ pub(crate) struct RunningStatement {
     demand: Option<Demand>,
     /// It was committed after its preview.
     pub(crate) is_committed: bool,
+    /// The statement that undoes its changes, if the request asks for it.
+    pub(crate) undo: Option<Result<String, NoUndo>>,
     /// Counted until this is dropped.
     _running: RunningQuery,
 }
@@ -130,12 +135,14 @@ impl QueryApi {
         let sent = statement.as_ref().ok();
         let mut running = running.begin(caller, current, asked.sql, sent, notices);
         running.demand = demand;
+        running.undo = asked.wants_undo.then_some(Err(NoUndo::Unseen));
         if let Some(checked) = checked {
             // Boxed: rare, and large.
             match Box::pin(running.check(&checked, asked)).await {
                 Ok(Next::Unchecked) => {}
-                Ok(Next::Committed(rows)) => {
+                Ok(Next::Committed { rows, undo }) => {
                     running.is_committed = true;
+                    running.undo = undo;
                     return Ok((running, Box::pin(ready(Ok(rows)))));
                 }
                 Err(NotCommitted::Failed(error)) => {
@@ -191,6 +198,7 @@ impl QueryApi {
             statement,
             sql: asked.sql.to_owned(),
             signer: self.signer.clone(),
+            wants_undo: asked.wants_undo,
         }
     }
 
@@ -255,6 +263,7 @@ impl RunningQuery {
             command: command.to_owned(),
             demand: None,
             is_committed: false,
+            undo: None,
             _running: self,
             caller,
             current,

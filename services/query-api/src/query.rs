@@ -51,6 +51,9 @@ struct QueryRequest {
     /// `only` to get the rows that the statement would change, in a database with previews. Nothing is
     /// committed.
     preview: Option<String>,
+    /// True to get a statement that undoes the changes, after a preview that was confirmed.
+    #[serde(default)]
+    undo: bool,
 }
 
 /// Runs a statement, and returns its rows as they come
@@ -59,7 +62,8 @@ struct QueryRequest {
 /// `{"columns": […]}`, any number of `{"rows": [[…]]}`, and at the end exactly one of
 /// `{"done": {"rows", "truncated", "command", "affected", "notices", "ms"}}` and `{"error": {…}}`. A
 /// response without one of these two broke off. `done` has `"committed": true` after a preview that was
-/// confirmed. `truncated` is `rows` or `bytes` if there are more
+/// confirmed. With `"undo": true` in the request it has `undo`: a statement that undoes the changes, or
+/// null and the `reason`. `truncated` is `rows` or `bytes` if there are more
 /// rows, else null. Values are those of structured results; of one with more than 64 KiB the
 /// beginning is sent, as `{"cut": …, "bytes": n}`. A client that hangs up cancels the statement.
 #[utoipa::path(post, path = "/api/query", tag = "Query", operation_id = "run_query",
@@ -110,6 +114,7 @@ pub(crate) async fn run(
         timeout: request.timeout_ms.map(Duration::from_millis),
         confirm: request.confirm.as_deref(),
         is_preview: request.preview.is_some(),
+        wants_undo: request.undo,
     };
     let (running, rows) = api.prepare(caller, &asked).await?;
     let (max_bytes, cut_off) = (api.limits.max_query_bytes, api.cut_off.happened());

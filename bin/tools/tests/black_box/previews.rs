@@ -6,6 +6,7 @@ mod http;
 mod limits;
 mod masks;
 mod tools;
+mod undo;
 mod without;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! A committed change is undone exactly, or not at all.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::{Decision, NoUndo, Ran};
 
@@ -174,4 +176,17 @@ async fn without_a_script_there_is_a_reason() {
         let expected = format!("There is no undo script: {reason}.");
         assert_eq!(error.to_string(), expected, "{text}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_has_no_masked_values() {
+    let fixture = keyed().await;
+    let text = "UPDATE child SET note = 'new' WHERE id = 1";
+    let seen = committed(&fixture.writable(), text).await.expect(text);
+    let masked = Err(NoUndo::Masked("public.child".to_owned()));
+    let [mut column, mut source] = [seen.clone(), seen];
+    Arc::make_mut(&mut column.tables[0].table).columns[1].is_masked = true;
+    Arc::make_mut(&mut source.tables[0].table).hides_new = true;
+    assert_eq!(column.undo(), masked);
+    assert_eq!(source.undo(), masked);
 }
