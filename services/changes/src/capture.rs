@@ -5,9 +5,11 @@ mod describe;
 mod masked;
 mod opening;
 mod rows;
+mod sought;
+mod target;
 mod touched;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use ziggurat_postgres::{
     error::{DriverError, Phase, QueryError},
@@ -17,10 +19,11 @@ use ziggurat_postgres::{
 
 pub(crate) use self::connections::{Capture, Stop};
 use crate::{
-    Reason, Unreadable,
+    Reason, Text, Unreadable,
     capture::{
-        describe::Described,
-        opening::{Counters, Opening},
+        describe::{Described, Stored},
+        opening::Counters,
+        sought::{Facts as RunFacts, Sides},
         touched::Touched,
     },
     change::{Seen, Sequence, TableChanges, Unread},
@@ -51,15 +54,10 @@ impl Capture<'_> {
     /// Runs a statement in a new transaction, which stays open.
     pub(crate) async fn run(&mut self, statement: &Statement) -> Result<Run, Stop> {
         let named = opening::inserted(statement.text());
-        let opening = self.open(named.as_ref()).await?;
-        let max_bytes = self.rules.max_bytes;
-        let rows = statement.run_within(&mut self.writer, max_bytes).await;
-        let rows = rows.map_err(|error| match error {
-            QueryError::Row(DriverError::Oversized { .. }) => {
-                Stop::Unseen(Reason::Returned(max_bytes))
-            }
-            error => Stop::Failed(error),
-        })?;
+        let target = target::target(statement.text());
+        let opening = self.open(named.as_ref(), target.as_ref()).await?;
+        let target = target.filter(|_| opening.returns);
+        let (rows, returned) = self.execute(statement, target).await?;
         let touched = self.touched(&opening).await.map_err(|stop| match stop {
             // Deferred triggers and keys may quote values.
             Stop::Failed(error) => Stop::Failed(rows.told(error)),
@@ -69,13 +67,19 @@ impl Capture<'_> {
             return Err(Stop::Unseen(reason));
         }
         let mut described = self.describe(&touched).await?;
-        if let Some(reason) = self.refuses(&described) {
+        if let Some(reason) = self.plan(&mut described) {
             return Err(Stop::Unseen(reason));
         }
         let masked = self.mask(&mut described, rows.has_masked_source());
         masked.await.map_err(Stop::Failed)?;
         self.join(&opening).await?;
-        let tables = self.changes(&opening, &described).await?;
+        let run = RunFacts {
+            opening: &opening,
+            touched: &touched,
+            described: &described,
+            returned: &returned,
+        };
+        let tables = self.changes(&run).await?;
         let unread = unread(&opening.counters, &touched, &described);
         let inserted = opening.inserts.and_then(|oid| described.shown_as(oid));
         let facts = Facts {
@@ -99,41 +103,47 @@ impl Capture<'_> {
         })
     }
 
-    /// Returns the reason for which the changed tables have no preview.
-    fn refuses(&self, described: &Described) -> Option<Reason> {
+    /// Decides how the changed tables are read. Returns the reason for which they have no preview.
+    fn plan(&self, described: &mut Described) -> Option<Reason> {
         let mut left = self.rules.scan_bytes;
-        for table in &described.found {
+        for table in &mut described.found {
             if !table.is_readable {
                 if self.rules.unreadable == Unreadable::Refuse {
                     return Some(Reason::Unreadable(table.name.clone()));
                 }
                 continue;
             }
-            let Some(rest) = left.checked_sub(table.bytes) else {
-                return Some(Reason::TooLarge(table.name.clone()));
-            };
-            left = rest;
+            match left.checked_sub(table.bytes) {
+                Some(rest) => left = rest,
+                None => table.is_sought = true,
+            }
         }
         None
     }
 
     /// Reads the changed rows of all tables.
-    async fn changes(
-        &mut self,
-        opening: &Opening,
-        described: &Described,
-    ) -> Result<Vec<TableChanges>, Stop> {
-        let mut sides: BTreeMap<u32, [Vec<_>; 2]> = BTreeMap::new();
-        let mut count = 0;
-        for table in described.found.iter().filter(|table| table.is_readable) {
-            let [before, after] = self.rows(opening, table).await?;
-            count += before.len().max(after.len());
-            if count > self.rules.max_rows as usize {
-                return Err(Stop::Unseen(Reason::Rows(self.rules.max_rows)));
+    async fn changes(&mut self, run: &RunFacts<'_>) -> Result<Vec<TableChanges>, Stop> {
+        let mut sides = Sides::new();
+        let described = run.described;
+        let readable = described.found.iter().filter(|table| table.is_readable);
+        let (mut sought, scanned): (Vec<_>, Vec<_>) = readable.partition(|table| table.is_sought);
+        for table in scanned {
+            let rows = self.rows(run.opening, table, None).await?;
+            self.add(&mut sides, table, rows)?;
+        }
+        // Rows of one table may lead to rows of another one.
+        while !sought.is_empty() {
+            let mut missed = Vec::new();
+            for table in &sought {
+                match self.seek(run, table, &sides).await? {
+                    Some(rows) => self.add(&mut sides, table, rows)?,
+                    None => missed.push(*table),
+                }
             }
-            let all = sides.entry(table.root).or_default();
-            all[0].extend(before);
-            all[1].extend(after);
+            if missed.len() == sought.len() {
+                return Err(Stop::Unseen(Reason::TooLarge(missed[0].name.clone())));
+            }
+            sought = missed;
         }
         let tables = sides.into_iter().filter_map(|(root, [before, after])| {
             let table = Arc::clone(described.tables.get(&root)?);
@@ -144,6 +154,25 @@ impl Capture<'_> {
         let mut tables: Vec<_> = tables.filter(|it| !it.changes.is_empty()).collect();
         tables.sort_by(|one, other| one.table.name.cmp(&other.table.name));
         Ok(tables)
+    }
+
+    /// Adds the rows of a table, unless they are too many.
+    fn add(
+        &self,
+        sides: &mut Sides,
+        table: &Stored,
+        [before, after]: [Vec<Vec<Text>>; 2],
+    ) -> Result<(), Stop> {
+        let all = sides.entry(table.root).or_default();
+        all[0].extend(before);
+        all[1].extend(after);
+        let counts = sides
+            .values()
+            .map(|[before, after]| before.len().max(after.len()));
+        if counts.sum::<usize>() > self.rules.max_rows as usize {
+            return Err(Stop::Unseen(Reason::Rows(self.rules.max_rows)));
+        }
+        Ok(())
     }
 
     /// Ends both transactions after a run that was stopped, and returns the reason.

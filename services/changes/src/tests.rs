@@ -3,6 +3,7 @@
 mod commits;
 mod random;
 mod shown;
+mod sought;
 mod undo;
 
 use std::collections::BTreeMap;

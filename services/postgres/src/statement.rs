@@ -318,6 +318,21 @@ impl Statement {
         self
     }
 
+    /// Returns the same statement, which also returns a list of expressions for each row that it
+    /// changes. It must return no rows itself.
+    pub fn returning(&self, list: &str, most: u32) -> Self {
+        // The line break ends a comment at the end of the text.
+        let text = format!("{}\nRETURNING {list}", self.text);
+        Self {
+            text: text.into(),
+            window: Window {
+                offset: 0,
+                rows: most,
+            },
+            ..self.clone()
+        }
+    }
+
     /// Sets the list that gets the notices of PostgreSQL.
     pub fn with_notices(mut self, notices: &Notices) -> Self {
         self.notices = Some(notices.clone());

@@ -37,6 +37,8 @@ pub(super) struct Stored {
     pub(super) path: String,
     pub(super) is_readable: bool,
     pub(super) bytes: u64,
+    /// It is too large to be read through.
+    pub(super) is_sought: bool,
     /// The columns of its root, quoted.
     pub(super) columns: Vec<String>,
 }
@@ -210,6 +212,7 @@ impl Stored {
             path: format!("{}.{}", quoted(schema), quoted(name)),
             is_readable: row.get(5)?,
             bytes: bytes.unsigned_abs(),
+            is_sought: false,
             columns: columns.map(|column| quoted(&column.name)).collect(),
         })
     }

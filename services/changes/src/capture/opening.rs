@@ -7,7 +7,10 @@ use ziggurat_sql::{Lexer, Token};
 
 use crate::{
     Reason,
-    capture::connections::{Capture, Stop},
+    capture::{
+        connections::{Capture, Stop},
+        target::Target,
+    },
     change::literal,
 };
 
@@ -37,6 +40,9 @@ pub(super) struct Opening {
     pub(super) sequences: Option<HashMap<u32, LastValue>>,
     /// The OID of the table that an INSERT names.
     pub(super) inserts: Option<u32>,
+    /// The table that the text changes may be too large to be read through, and the text can return
+    /// the places of the rows.
+    pub(super) returns: bool,
 }
 
 /// State of a sequence.
@@ -68,13 +74,29 @@ pub(super) const SEQUENCES: &str = "SELECT seqrelid, coalesce(\
     THEN pg_sequence_last_value(seqrelid) END, seqstart - seqincrement) \
     FROM pg_sequence LIMIT 2001";
 
+/// A table with more than this part of the bytes that may be read through may be too large, beside
+/// other ones.
+const LARGE: u64 = 4;
+
+/// Lists tables that can return the places of changed rows, with more bytes than a number.
+const RETURNS: &str = "SELECT FROM pg_catalog.pg_class AS c WHERE c.relkind IN ('r', 'p') \
+    AND NOT c.relhasrules AND NOT pg_catalog.row_security_active(c.oid) \
+    AND pg_catalog.has_table_privilege(c.oid, 'SELECT') AND EXISTS (\
+    SELECT FROM pg_catalog.pg_index AS i WHERE i.indrelid = c.oid AND i.indisprimary) \
+    AND (SELECT pg_catalog.sum(pg_catalog.pg_relation_size(oid)) FROM (SELECT c.oid UNION \
+    SELECT relid FROM pg_catalog.pg_partition_tree(c.oid)) AS part (oid)) >";
+
 /// Commands that keep nothing of what they set: the transaction goes on as it was.
 const APART: &str = "SAVEPOINT ziggurat; SET LOCAL search_path = pg_catalog, pg_temp";
 const TOGETHER: &str = "ROLLBACK TO SAVEPOINT ziggurat; RELEASE SAVEPOINT ziggurat";
 
 impl Capture<'_> {
     /// Begins the transaction of the writer.
-    pub(super) async fn open(&mut self, named: Option<&Insert>) -> Result<Opening, Stop> {
+    pub(super) async fn open(
+        &mut self,
+        named: Option<&Insert>,
+        target: Option<&Target>,
+    ) -> Result<Opening, Stop> {
         let level = self.level().await?;
         let lock = self.rules.lock_timeout.as_millis();
         let idle = self.rules.timeout.as_millis();
@@ -82,13 +104,16 @@ impl Capture<'_> {
             .writer
             .opening(&format!("BEGIN ISOLATION LEVEL {level} READ WRITE"));
         let named = named.map_or("NULL".to_owned(), |insert| literal(&insert.table));
+        let target = target.map_or("NULL".to_owned(), |target| literal(&target.table));
+        let large = self.rules.scan_bytes / LARGE;
         let sql = format!(
             "{opening}; SET LOCAL lock_timeout = {lock}; \
              SET LOCAL idle_in_transaction_session_timeout = {idle}; \
              SELECT pg_catalog.pg_current_xact_id(), pg_catalog.pg_export_snapshot(), \
              pg_catalog.mxid_age('1'), pg_catalog.current_setting('track_counts'), \
              pg_catalog.date_trunc('second', localtimestamp), \
-             pg_catalog.to_regclass({named})::pg_catalog.oid; \
+             pg_catalog.to_regclass({named})::pg_catalog.oid, \
+             EXISTS ({RETURNS} {large} AND c.oid = pg_catalog.to_regclass({target})); \
              {APART}; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'; \
              SELECT date_trunc('second', now()); {COUNTERS}; {SEQUENCES}; {TOGETHER}"
         );
@@ -116,6 +141,7 @@ impl Capture<'_> {
             counters: counted(counters)?,
             sequences: last_values(sequences)?,
             inserts: row.get(5)?,
+            returns: row.get(6)?,
         })
     }
 

@@ -18,26 +18,29 @@ use crate::{
 };
 
 impl Capture<'_> {
-    /// Returns the rows of a table before and after.
+    /// Returns the rows of a table before and after, all or the ones with a condition.
     pub(super) async fn rows(
         &mut self,
         opening: &Opening,
         table: &Stored,
+        condition: Option<&str>,
     ) -> Result<[Vec<Vec<Text>>; 2], Stop> {
+        let condition = condition.map_or_else(String::new, |it| format!(" AND ({it})"));
         let most = u64::from(self.rules.max_rows) + 1;
         let (path, columns) = (&table.path, table.columns.join(", "));
         // The rows that the transaction has made: its own id is the newest there is, but for
         // subtransactions of it.
-        let sql =
-            format!("SELECT {columns} FROM ONLY {path} AS t WHERE age(t.xmin) <= 0 LIMIT {most}");
+        let sql = format!(
+            "SELECT {columns} FROM ONLY {path} AS t WHERE age(t.xmin) <= 0{condition} LIMIT {most}"
+        );
         let after = self.values(Side::Writer, &sql).await?;
         // Rows with a deletion, an update or a lock since: by the transaction, or by others.
         let multixact = opening.multixact;
         let transaction = opening.transaction & 0xffff_ffff;
         let sql = format!(
             "SELECT t.ctid FROM ONLY {path} AS t \
-             WHERE age(t.xmax) BETWEEN 1 AND age('{transaction}'::xid) \
-             OR mxid_age(t.xmax) BETWEEN 1 AND mxid_age('{multixact}'::xid)"
+             WHERE (age(t.xmax) BETWEEN 1 AND age('{transaction}'::xid) \
+             OR mxid_age(t.xmax) BETWEEN 1 AND mxid_age('{multixact}'::xid)){condition}"
         );
         let candidates = places(self.reader.begin(), &sql).await?;
         if candidates.is_empty() {
@@ -90,7 +93,7 @@ async fn places(client: &mut Client, sql: &str) -> Result<BTreeSet<String>, Driv
 }
 
 /// Writes places as an array.
-fn list(places: impl IntoIterator<Item: AsRef<str>>) -> String {
+pub(super) fn list(places: impl IntoIterator<Item: AsRef<str>>) -> String {
     let places = places
         .into_iter()
         .map(|place| format!("\"{}\"", place.as_ref()));

@@ -25,6 +25,33 @@ fn a_write_beyond_the_limits_has_no_preview() {
 }
 
 #[test]
+fn the_rows_of_a_table_that_is_too_large_are_sought_by_their_keys() {
+    let shop = Shop::new("mode: require, scan_bytes: 10");
+    let sql = "UPDATE orders AS o SET status = 'new' WHERE id = 7 -- one";
+    let asked = demand(&shop.client, sql);
+    let change = &asked["preview"]["tables"][0]["changes"];
+    let expected = json!([{"op": "update", "key": ["7"], "before": {"status": "open"},
+        "after": {"status": "new"}}]);
+    assert_eq!(*change, expected, "{asked}");
+    let answer = ask(&shop.client, sql, &json!({"confirm": asked["confirm"]}));
+    let columns: Value =
+        serde_json::from_str(answer.body.lines().nth(1).expect("a line")).expect("JSON");
+    assert_eq!(columns, json!({"columns": []}), "{answer:?}");
+    let done = done(&answer);
+    assert_eq!(
+        (&done["rows"], &done["command"], &done["affected"]),
+        (&json!(0), &json!("UPDATE 1"), &json!(1))
+    );
+    // All rows count: those of a text that returns rows itself are not found.
+    let answer = ask(
+        &shop.client,
+        "UPDATE orders SET status = 'x' RETURNING id",
+        &json!({}),
+    );
+    assert_eq!(answer.status, 422, "{answer:?}");
+}
+
+#[test]
 fn returned_rows_beyond_the_limit_are_not_held() {
     let shop = Shop::new("mode: require, max_bytes: 1000");
     let sql = "UPDATE orders SET status = 'x' WHERE id = 7 RETURNING repeat('y', 2000)";

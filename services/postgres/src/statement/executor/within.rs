@@ -1,17 +1,17 @@
 //! Runs a statement in a transaction that is open and stays open.
 
-use std::{future::poll_fn, pin::pin, task::Poll};
+use std::{future::poll_fn, mem, pin::pin, task::Poll};
 
 use ziggurat_sql::Refusal;
 
 use crate::{
-    driver::DriverError,
+    driver::{DriverError, Row},
     error::{Phase, QueryError},
     pool::{Lease, milliseconds},
-    rows::{Handoff, Item, Rows, Summary},
+    rows::{Handoff, Header, Item, Rows, Summary},
     statement::{
         Route, Statement,
-        executor::{AttemptError, Execution, masked::without_values},
+        executor::{AttemptError, Execution, masked::without_values, tag},
     },
     statement_log::{Counts, StatementLog},
 };
@@ -185,6 +185,30 @@ impl HeldRows {
         } else {
             error
         }
+    }
+
+    /// Takes the rows out, and leaves the result of a command without rows.
+    pub fn without_rows(mut self, command: &str) -> (Self, Vec<Row>) {
+        let head = Item::Head {
+            header: Header::default(),
+            is_command: true,
+            extent: None,
+        };
+        let items = mem::replace(&mut self.items, vec![head]);
+        let rows = items.into_iter().filter_map(|item| match item {
+            Item::Row(row) => Some(row),
+            Item::Head { .. } => None,
+        });
+        let affected = self.summary.processed;
+        self.summary = Summary {
+            rows: 0,
+            has_more: false,
+            oversized: None,
+            command: tag(command, affected),
+            affected,
+            processed: 0,
+        };
+        (self, rows.collect())
     }
 
     /// Returns the result to be read.
