@@ -161,8 +161,8 @@ fn setting_back(changes: &TableChanges) -> Option<String> {
         after.iter().chain(before).collect()
     });
     let rows: Values<'_> = rows.collect();
-    let changed = places.iter().map(|place| &table.columns[*place]);
-    let columns: Vec<_> = table.columns.iter().chain(changed).collect();
+    let set_back = places.iter().map(|place| &table.columns[*place]);
+    let columns: Vec<_> = table.columns.iter().chain(set_back).collect();
     let rows = listed(&columns, &rows)?;
     let first = table.columns.len() + 1;
     let set = places.iter().zip(first..).map(|(place, number)| {

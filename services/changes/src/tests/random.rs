@@ -3,21 +3,33 @@
 use sqlx::{AssertSqlSafe, PgConnection};
 
 /// Numbers from a seed.
-pub(super) struct Random(u64);
+pub(super) struct Random {
+    state: u64,
+    /// PostgreSQL has MERGE.
+    has_merge: bool,
+}
 
 // === impl Random ===
 
 impl Random {
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        Self {
+            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            has_merge: false,
+        }
+    }
+
+    /// Sets whether PostgreSQL has MERGE.
+    pub(super) fn with_merge(self, has_merge: bool) -> Self {
+        Self { has_merge, ..self }
     }
 
     /// Returns a number from 1 to a limit.
     pub(super) fn up_to(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        1 + self.0 % limit
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        1 + self.state % limit
     }
 
     /// Returns one statement, or several.
@@ -32,7 +44,7 @@ impl Random {
     fn one(&mut self) -> String {
         let (n, few) = (self.up_to(60), self.up_to(8));
         let (child, part) = (self.up_to(180), self.up_to(80));
-        match self.up_to(16) {
+        match self.up_to(20) {
             1 => format!("DELETE FROM parent WHERE id BETWEEN {n} AND {n} + {few}"),
             2 => format!("UPDATE parent SET id = id + 1000 WHERE id BETWEEN {n} AND {n} + {few}"),
             3 => format!(
@@ -59,6 +71,22 @@ impl Random {
             13 => format!("UPDATE shown SET name = 'shown' WHERE id = {n}"),
             14 => format!("DELETE FROM ruled WHERE a = {few}"),
             15 => format!("UPDATE child SET id = id + 1000 WHERE id = {child}"),
+            16 if self.has_merge => format!(
+                "MERGE INTO child AS c USING (SELECT g AS id FROM generate_series({child}, {child} \
+                 + {few}) AS g) AS s ON c.id = s.id * 2 WHEN MATCHED AND c.id % 3 = 0 THEN DELETE \
+                 WHEN MATCHED THEN UPDATE SET note = 'merged' \
+                 WHEN NOT MATCHED THEN INSERT VALUES (s.id + 5000, {n}, 'merged')"
+            ),
+            // Values that PostgreSQL keeps in another table, since they cannot be compressed.
+            17 => format!(
+                "UPDATE leaf SET note = (SELECT string_agg(md5((g * leaf.id)::text), '') \
+                 FROM generate_series(1, 300) AS g) WHERE child_id = {child}"
+            ),
+            18 => format!("UPDATE leaf SET id = id + 1000 WHERE length(note) > 8000 OR id = {n}"),
+            19 => format!(
+                "SET CONSTRAINTS ALL DEFERRED; UPDATE leaf SET note = 'deferred' WHERE id = {n}; \
+                 SET CONSTRAINTS ALL IMMEDIATE; DELETE FROM leaf WHERE id = {n}"
+            ),
             _ => format!(
                 "INSERT INTO leaf VALUES ({n}, {child}, 'upsert') ON CONFLICT (id) DO UPDATE \
                  SET note = 'upsert' || leaf.id WHERE leaf.id % 2 = 0"
@@ -69,7 +97,9 @@ impl Random {
     /// Returns a statement that changes or locks a row.
     fn disturbance(&mut self) -> String {
         let (n, child) = (self.up_to(60), self.up_to(180));
-        match self.up_to(6) {
+        match self.up_to(8) {
+            7 => format!("DELETE FROM leaf WHERE id = {n}"),
+            8 => format!("SELECT 1 FROM child WHERE id BETWEEN {n} AND {n} + 9 FOR NO KEY UPDATE"),
             1 => format!("SELECT 1 FROM parent WHERE id = {n} FOR KEY SHARE"),
             2 => format!("SELECT 1 FROM child WHERE id = {child} FOR SHARE"),
             3 => format!("UPDATE leaf SET note = 'x' WHERE id = {child}"),

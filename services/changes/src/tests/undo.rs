@@ -60,7 +60,9 @@ async fn script(pool: &Pool, text: &str) -> Result<String, NoUndo> {
 async fn run(fixture: &mut Fixture, script: &str) -> Result<(), String> {
     let ran = sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut fixture.outside);
     let code = |error: sqlx::Error| {
-        let code = error.as_database_error().and_then(|error| error.code());
+        let code = error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code);
         code.unwrap_or_default().into_owned()
     };
     ran.await.map(drop).map_err(code)
