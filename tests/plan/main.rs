@@ -43,6 +43,7 @@ const LEVELS: [&[&str]; 10] = [
         "services/llm",
         "services/passwords",
         "services/postgres",
+        "services/receipts",
     ],
     &[
         "services/changes",

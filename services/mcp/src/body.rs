@@ -6,13 +6,16 @@ use std::{
     fmt, mem,
     pin::Pin,
     task::{Context, Poll, ready},
+    vec,
 };
 
 use bytes::Bytes;
 use futures_util::Stream;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::{Piece, Reported, Structure, Text, protocol::Revision};
+use crate::{
+    Piece, Reported, ResultSeal, SealedMember, Structure, Text, protocol::Revision, seal::Seal,
+};
 
 const OPENING: &str = r#"{"content":[{"type":"text","text":""#;
 const CLOSING: &str = r#""}]"#;
@@ -54,21 +57,45 @@ enum BodyState {
     Opening {
         pieces: Pieces,
         ending: Ending,
+        seal: Seal,
     },
     Streaming {
         pieces: Pieces,
         ending: Ending,
         has_text: bool,
+        seal: Seal,
     },
+    // Boxed: few results have a seal.
+    Sealing(Box<Sealing>),
     Done,
+}
+
+/// The end of a result with a seal.
+struct Sealing {
+    /// The parts before the last one, none of them empty.
+    before: vec::IntoIter<Bytes>,
+    member: SealedMember,
+    ending: Ending,
 }
 
 // === impl ResultBody ===
 
 impl ResultBody {
     /// Makes a result from a complete text, with its structure if the revision supports one.
-    pub(super) fn text(text: &Text, structure: Option<Structure>, ending: &Ending) -> Self {
+    pub(super) fn text(
+        text: &Text,
+        structure: Option<Structure>,
+        ending: &Ending,
+        seal: Seal,
+    ) -> Self {
         let structure = structure.and_then(|structure| structure.in_revision(ending.revision));
+        if let Some(mut seal) = seal {
+            seal.text(text.as_bytes());
+            let closing = closing(structure, seal.as_mut()).into_iter();
+            let opening = [OPENING.as_bytes(), text.as_bytes()].concat();
+            let before = [opening.into()].into_iter().chain(closing);
+            return Self::sealed(before, seal, ending);
+        }
         let Some(structure) = structure else {
             return Self::whole(text, &ending.ok);
         };
@@ -84,8 +111,23 @@ impl ResultBody {
     }
 
     /// Makes a result from text that is streamed.
-    pub(super) fn streamed(pieces: Pieces, ending: Ending) -> Self {
-        let state = BodyState::Opening { pieces, ending };
+    pub(super) fn streamed(pieces: Pieces, ending: Ending, seal: Seal) -> Self {
+        let state = BodyState::Opening {
+            pieces,
+            ending,
+            seal,
+        };
+        Self { state }
+    }
+
+    /// Makes a result from all parts but its last, which has the member of the seal.
+    pub(super) fn sealed(
+        before: impl IntoIterator<Item = Bytes>,
+        seal: Box<dyn ResultSeal>,
+        ending: &Ending,
+    ) -> Self {
+        let sealing = Sealing::new(before, seal, ending.clone());
+        let state = BodyState::Sealing(Box::new(sealing));
         Self { state }
     }
 
@@ -112,6 +154,18 @@ impl Ending {
     fn tail(&self) -> Bytes {
         self.ok.slice(CLOSING.len()..)
     }
+
+    /// Returns the same bytes with one more member of `_meta`.
+    fn tail_with(&self, (name, value): (&'static str, String)) -> Bytes {
+        let tail = self.tail();
+        // In revisions that end results with members of their own, `_meta` is the last of these.
+        let (before, meta, after) = match tail.strip_suffix(b"}}") {
+            Some(before) => (before, ",", "}}"),
+            None => (&b""[..], ",\"_meta\":{", "}}"),
+        };
+        let before = str::from_utf8(before).expect("JSON is text");
+        format!("{before}{meta}\"{name}\":{value}{after}").into()
+    }
 }
 
 impl From<Bytes> for ResultBody {
@@ -133,11 +187,16 @@ impl Body for ResultBody {
         let data = match mem::replace(state, BodyState::Done) {
             BodyState::Ready(result) => result,
             BodyState::Parts(parts) => first(parts, state),
-            BodyState::Opening { pieces, ending } => {
+            BodyState::Opening {
+                pieces,
+                ending,
+                seal,
+            } => {
                 *state = BodyState::Streaming {
                     pieces,
                     ending,
                     has_text: false,
+                    seal,
                 };
                 Bytes::from_static(OPENING.as_bytes())
             }
@@ -145,14 +204,32 @@ impl Body for ResultBody {
                 mut pieces,
                 ending,
                 has_text,
+                mut seal,
             } => match next(&mut pieces, cx) {
                 Poll::Ready(Some(Ok(Piece::Text(text)))) => {
+                    if let Some(seal) = &mut seal {
+                        seal.text(text.as_bytes());
+                    }
                     *state = BodyState::Streaming {
                         pieces,
                         ending,
                         has_text: true,
+                        seal,
                     };
                     text.into_bytes()
+                }
+                Poll::Ready(end @ (Some(Ok(Piece::Structure(_))) | None))
+                    if let Some(mut seal) = seal =>
+                {
+                    let structure = match end {
+                        Some(Ok(Piece::Structure(it))) => it.in_revision(ending.revision),
+                        _ => None,
+                    };
+                    let before = closing(structure, seal.as_mut());
+                    // Closed before the stream is dropped, which ends the call.
+                    let sealing = Sealing::new(before, seal, ending);
+                    drop(pieces);
+                    first_before(Box::new(sealing), state)
                 }
                 // Drops the stream before the end of its result is sent, to free its resources
                 // early.
@@ -172,7 +249,19 @@ impl Body for ResultBody {
                         pieces,
                         ending,
                         has_text,
+                        seal,
                     };
+                    return Poll::Pending;
+                }
+            },
+            BodyState::Sealing(sealing) if !sealing.before.as_slice().is_empty() => {
+                first_before(sealing, state)
+            }
+            BodyState::Sealing(mut sealing) => match sealing.member.as_mut().poll(cx) {
+                Poll::Ready(Some(member)) => sealing.ending.tail_with(member),
+                Poll::Ready(None) => sealing.ending.tail(),
+                Poll::Pending => {
+                    *state = BodyState::Sealing(sealing);
                     return Poll::Pending;
                 }
             },
@@ -194,6 +283,10 @@ impl Body for ResultBody {
             }
             BodyState::Opening { ending, .. } => at_least(OPENING.len() + ending.ok.len()),
             BodyState::Streaming { ending, .. } => at_least(ending.ok.len()),
+            BodyState::Sealing(sealing) => {
+                let before = sealing.before.as_slice().iter().map(Bytes::len);
+                at_least(before.sum::<usize>() + sealing.ending.tail().len())
+            }
             BodyState::Done => SizeHint::with_exact(0),
         }
     }
@@ -203,6 +296,41 @@ impl fmt::Debug for ResultBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResultBody").finish_non_exhaustive()
     }
+}
+
+// === impl Sealing ===
+
+impl Sealing {
+    fn new(
+        before: impl IntoIterator<Item = Bytes>,
+        seal: Box<dyn ResultSeal>,
+        ending: Ending,
+    ) -> Self {
+        Self {
+            before: before.into_iter().collect::<Vec<_>>().into_iter(),
+            member: seal.close(),
+            ending,
+        }
+    }
+}
+
+/// Returns the parts between a text and the last part of its result.
+fn closing(structure: Option<Structure>, seal: &mut dyn ResultSeal) -> Vec<Bytes> {
+    match structure {
+        None => vec![Bytes::from_static(CLOSING.as_bytes())],
+        Some(structure) => {
+            let json = structure.into_json();
+            seal.structure(&json);
+            vec![Bytes::from_static(STRUCTURED.as_bytes()), json]
+        }
+    }
+}
+
+/// Returns the first of the parts before the last one, and keeps the others.
+fn first_before(mut sealing: Box<Sealing>, rest: &mut BodyState) -> Bytes {
+    let part = sealing.before.next().expect("a part is left");
+    *rest = BodyState::Sealing(sealing);
+    part
 }
 
 /// Returns the next piece that is not empty: an empty frame would end an HTTP/1.1 body.

@@ -97,6 +97,7 @@ mod prompt;
 pub mod protocol;
 mod record;
 mod resource;
+mod seal;
 mod server;
 mod sorted_list;
 mod structure;
@@ -155,6 +156,7 @@ pub use self::{
         ResourceSource, Resources, Unavailable,
         read_resource::ReadResource,
         template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
+    seal::{ResultSeal, SealedMember},
     },
     server::{
         detached_calls::{DetachedCalls, DetachedCallsRunner},

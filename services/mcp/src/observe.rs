@@ -8,7 +8,7 @@ use std::{
 
 use ziggurat_layers::json_rpc::Call;
 
-use crate::{Caller, Error, Reported};
+use crate::{Caller, Error, Reported, ResultSeal};
 
 /// Follows calls to their end, whatever becomes of them.
 ///
@@ -55,6 +55,11 @@ pub trait ObservedCall: Send {
     /// [`Cancelled`](Outcome::Cancelled).
     fn poll_cancelled(&mut self, _: &mut Context<'_>) -> Poll<Reported> {
         Poll::Pending
+    }
+
+    /// Returns the seal of the result of a tool that succeeds, if it has one; by default it has none.
+    fn seal(&mut self) -> Option<Box<dyn ResultSeal>> {
+        None
     }
 
     /// Takes the end of the call. It happens exactly once.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use ziggurat_telemetry::traces::{SqlComment, StatementSpan, Trace};
 
+use crate::evidence::Evidence;
+
 /// The trace of a call, and what PostgreSQL is told about the call in a comment; by default nothing
 /// of both.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +15,7 @@ pub struct CallContext(Option<Arc<Context>>);
 struct Context {
     trace: Trace,
     comment: Option<CallComment>,
+    evidence: Option<Evidence>,
 }
 
 /// Contents of the comment before the statements of a call.
@@ -39,7 +42,28 @@ impl CallContext {
         if comment.is_none() && trace.id().is_none() {
             return Self::default();
         }
-        Self(Some(Arc::new(Context { trace, comment })))
+        Self(Some(Arc::new(Context {
+            trace,
+            comment,
+            evidence: None,
+        })))
+    }
+
+    /// Returns the same context, with the evidence that its statements collect.
+    #[must_use]
+    pub fn with_evidence(&self, evidence: Evidence) -> Self {
+        let context = self.0.as_deref();
+        let evidence = Some(evidence);
+        Self(Some(Arc::new(Context {
+            trace: self.trace(),
+            comment: context.and_then(|context| context.comment.clone()),
+            evidence,
+        })))
+    }
+
+    /// Returns the evidence that its statements collect.
+    pub(crate) fn evidence(&self) -> Option<&Evidence> {
+        self.0.as_ref()?.evidence.as_ref()
     }
 
     /// Returns the trace of the call, for its requests to providers.

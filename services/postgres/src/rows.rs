@@ -16,6 +16,7 @@ use crate::{
     database::ResultMasks,
     driver::{self, Field},
     error::QueryError,
+    evidence::Evidence,
     kind::Kind,
     large_rows::LargeRowPermit,
     scalar::Scalar,
@@ -45,6 +46,8 @@ pub struct Rows {
     extent: Option<Extent>,
     /// Masks of the columns, if there are some.
     masks: Option<Arc<ResultMasks>>,
+    /// Collects facts about the rows, for a receipt.
+    evidence: Option<Evidence>,
     handoff: Handoff,
     /// `None` after its end.
     driver: Option<Driver>,
@@ -239,7 +242,11 @@ impl ResultColumn {
 
 impl Rows {
     /// Runs until the columns of the result are known.
-    pub(super) async fn start(mut driver: Driver, handoff: Handoff) -> Result<Self, QueryError> {
+    pub(super) async fn start(
+        mut driver: Driver,
+        handoff: Handoff,
+        evidence: Option<Evidence>,
+    ) -> Result<Self, QueryError> {
         let head = poll_fn(|cx| match driver.as_mut().poll(cx) {
             Poll::Ready(end) => Poll::Ready(end.map(|_| None)),
             Poll::Pending => match handoff.take() {
@@ -252,15 +259,21 @@ impl Rows {
                 header: Header { columns, masks },
                 is_command,
                 extent,
-            }) => Ok(Self {
-                columns,
-                is_command,
-                extent,
-                masks,
-                handoff,
-                driver: Some(driver),
-                summary: None,
-            }),
+            }) => {
+                if let (Some(evidence), Some(_)) = (&evidence, &masks) {
+                    evidence.masked();
+                }
+                Ok(Self {
+                    columns,
+                    is_command,
+                    extent,
+                    masks,
+                    evidence,
+                    handoff,
+                    driver: Some(driver),
+                    summary: None,
+                })
+            }
             Some(Item::Row(_)) | None => unreachable!("a driver finds a head first"),
         }
     }
@@ -290,6 +303,14 @@ impl Rows {
         self.summary.as_ref()
     }
 
+    /// Leaves the last row, and all that follow, out of the evidence: the answer has no room for
+    /// them.
+    pub fn leave_out(&self) {
+        if let Some(evidence) = &self.evidence {
+            evidence.leave_out();
+        }
+    }
+
     /// Writes the names of the columns, with tabs between them.
     pub fn write_header(&self, out: &mut impl Line, format: tsv::Format) {
         for (index, column) in self.columns.iter().enumerate() {
@@ -316,12 +337,18 @@ impl Stream for Rows {
                 Some(masks) => masks.apply(&values),
                 None => values,
             };
+            if let Some(evidence) = &this.evidence {
+                evidence.row(&values);
+            }
             return Poll::Ready(Some(Ok(ResultRow { values, columns })));
         }
         let end = ready!(polled);
         this.driver = None;
         match end {
             Ok(summary) => {
+                if let Some(evidence) = &this.evidence {
+                    evidence.end(summary.has_more || summary.oversized.is_some());
+                }
                 this.summary = Some(summary);
                 Poll::Ready(None)
             }

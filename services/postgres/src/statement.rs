@@ -503,8 +503,12 @@ impl Statement {
         lease: Lease,
     ) -> impl Future<Output = Result<Rows, QueryError>> + Send + 'static {
         let handoff = Handoff::default();
+        let evidence = lease.call().evidence().cloned();
+        if let Some(evidence) = &evidence {
+            evidence.begin(&self, &lease);
+        }
         let driver = Box::pin(executor::execute(lease, self, handoff.clone()));
-        Rows::start(driver, handoff)
+        Rows::start(driver, handoff, evidence)
     }
 }
 

@@ -144,12 +144,15 @@ impl ResponseFuture {
                 let mut record = record.take().expect("not polled after it is ready");
                 let result = result.map_err(|error| record.identified(error));
                 let outcome = record::outcome(&result);
+                let is_sealed = matches!(outcome, None | Some(Outcome::Ok));
+                let observed = self.observed.as_mut().filter(|_| is_sealed);
+                let seal = observed.and_then(|observed| observed.seal());
                 if outcome.is_none() {
                     record.observed_by(self.observed.take());
                 }
                 let mut end = End::of(outcome.unwrap_or(Outcome::Ok));
                 end.bytes = record::text_bytes(&result);
-                let reply = encoder.tool_result(record.follow(result, &self.cut_off));
+                let reply = encoder.tool_result(record.follow(result, &self.cut_off), seal);
                 return Poll::Ready(reply.map(|reply| (reply, end)));
             }
             CallState::Reading { uri, ids, contents } => match ready!(contents.as_mut().poll(cx)) {

@@ -101,6 +101,8 @@ struct Progress {
 /// State of the first set of rows; later sets are not part of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum RowsState {
+    /// The row of the snapshot comes first.
+    Snapshot,
     #[default]
     Awaited,
     Arriving,
@@ -205,7 +207,7 @@ impl Execution<'_> {
             && self.statement.access == Access::ReadOnly
             && self.lease.is_untested()
             && self.progress.completed == 0
-            && self.progress.set == RowsState::Awaited
+            && matches!(self.progress.set, RowsState::Snapshot | RowsState::Awaited)
     }
 
     /// Sends all in one write, and if the session allows it in one message, which PostgreSQL runs
@@ -218,6 +220,9 @@ impl Execution<'_> {
         sql.push_str(&self.comment);
         if is_one {
             self.write_opening("SET TRANSACTION", &mut sql);
+            if self.wants_snapshot() {
+                self.progress.set = RowsState::Snapshot;
+            }
         } else {
             // Repeated, since this message is already sent if the one before it fails.
             self.write_access("SET TRANSACTION", &mut sql);
@@ -248,7 +253,8 @@ impl Execution<'_> {
                 // The commands before the text, and DECLARE.
                 (false, true) => {
                     let commands = self.lease.session().prefix.commands;
-                    self.progress.completed < commands + 3
+                    let snapshot = u32::from(self.wants_snapshot());
+                    self.progress.completed < commands + snapshot + 3
                 }
                 (false, false) => self.progress.completed < 2,
             };
@@ -264,10 +270,21 @@ impl Execution<'_> {
 
     /// Sends the queued messages, and reads the answer to BEGIN if there is one.
     async fn flush_and_open(&mut self, has_opening: bool) -> Result<(), AttemptError> {
+        let evidence = self.lease.call().evidence().cloned();
         let client = self.lease.begin();
         let opened = async {
             client.flush().await?;
-            while has_opening && !matches!(client.next().await?, Some(Event::Ready) | None) {}
+            while has_opening {
+                match client.next().await? {
+                    Some(Event::Ready) | None => break,
+                    Some(Event::Row(row)) => {
+                        if let Some(evidence) = &evidence {
+                            evidence.set_snapshot(&row);
+                        }
+                    }
+                    Some(_) => {}
+                }
+            }
             Ok(())
         };
         match opened.await {
@@ -429,6 +446,7 @@ impl Execution<'_> {
     async fn read(&mut self, skip: u64) -> Result<(), DriverError> {
         let pool = self.lease.pool();
         let (wanted, statements) = (self.statement.window.rows, self.statement.statements);
+        let evidence = self.lease.call().evidence().cloned();
         let progress = &mut self.progress;
         let client = self.lease.begin();
         client.set_max_row_bytes(self.statement.max_row_bytes);
@@ -444,6 +462,12 @@ impl Execution<'_> {
                 }
                 Event::Columns(_) | Event::Parameters(_) => {}
                 _ if progress.set == RowsState::Over => {}
+                Event::Row(row) if progress.set == RowsState::Snapshot => {
+                    if let Some(evidence) = &evidence {
+                        evidence.set_snapshot(&row);
+                    }
+                    progress.set = RowsState::Awaited;
+                }
                 Event::Oversized { bytes } => {
                     progress.has_more = true;
                     if progress.skipped >= skip && progress.rows < wanted {

@@ -8,6 +8,7 @@ use ziggurat_layers::json_rpc::Reply;
 use crate::{
     Block, Error, Rendered, ResultBody, Structure, ToolResult,
     resource::Contents,
+    seal::Seal,
     server::encode::{Encoder, Fault, to_bytes, with_tail},
     tool::Content,
 };
@@ -30,20 +31,21 @@ impl Encoder {
     pub(crate) fn tool_result(
         &self,
         result: Result<ToolResult, Error>,
+        seal: Seal,
     ) -> Result<Reply<ResultBody>, Fault> {
         match result {
             Ok(ToolResult { content, structure }) => Ok(match content {
                 Content::Whole(text) => {
-                    Reply::stream(ResultBody::text(&text, structure, &self.ending))
+                    Reply::stream(ResultBody::text(&text, structure, &self.ending, seal))
                 }
                 Content::Streamed(pieces) => {
-                    Reply::stream(ResultBody::streamed(pieces, self.ending.clone()))
+                    Reply::stream(ResultBody::streamed(pieces, self.ending.clone(), seal))
                 }
                 Content::Texts(texts) => {
-                    self.blocks(texts.into_iter().map(Block::text), structure, Some(false))
+                    self.blocks(texts.into_iter().map(Block::text), structure, Some(false), seal)
                 }
                 _ if !self.is_negotiated => self.tool_error(NEEDS_NEWER_REVISION),
-                Content::Blocks(blocks) => self.blocks(blocks, structure, None),
+                Content::Blocks(blocks) => self.blocks(blocks, structure, None, seal),
                 Content::Questions(questions) => self.questions(questions),
             }),
             Err(Error::MissingCapabilities(_)) if !self.is_negotiated => {
@@ -61,6 +63,7 @@ impl Encoder {
         blocks: impl IntoIterator<Item = Block>,
         structure: Option<Structure>,
         is_error: Option<bool>,
+        seal: Seal,
     ) -> Reply<ResultBody> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -73,14 +76,23 @@ impl Encoder {
         }
 
         let structure = structure.and_then(|it| it.in_revision(self.revision));
-        self.whole(&Blocks {
+        let result = Blocks {
             content: blocks
                 .into_iter()
                 .map(|block| block.in_revision(self.revision))
                 .collect(),
             structured_content: structure.map(Structure::into_raw),
             is_error,
-        })
+        };
+        let Some(mut seal) = seal else {
+            return self.whole(&result);
+        };
+        seal.content(&to_bytes(&result.content));
+        if let Some(structure) = &result.structured_content {
+            seal.structure(structure.get().as_bytes());
+        }
+        let before = with_tail(&result, "");
+        Reply::stream(ResultBody::sealed([before], seal, &self.ending))
     }
 
     /// Encodes the error of a tool for the model.

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::statement::executor::{Access, CURSOR, Execution, INFALLIBLE, Route, Window};
+use crate::{
+    evidence::{Evidence, SNAPSHOT},
+    statement::executor::{Access, CURSOR, Execution, INFALLIBLE, Route, Window},
+};
 
 impl Execution<'_> {
     pub(super) fn write_access(&self, command: &str, sql: &mut String) {
@@ -13,11 +16,24 @@ impl Execution<'_> {
         });
     }
 
+    /// Returns whether the receipt of the call names the snapshot of the transaction.
+    pub(super) fn wants_snapshot(&self) -> bool {
+        let evidence = self.lease.call().evidence();
+        evidence.is_some_and(Evidence::wants_snapshot)
+    }
+
     pub(super) fn write_opening(&self, command: &str, sql: &mut String) {
-        self.write_access(command, sql);
+        if self.wants_snapshot() {
+            self.write_access(&format!("{command} ISOLATION LEVEL REPEATABLE READ"), sql);
+        } else {
+            self.write_access(command, sql);
+        }
         sql.push_str("; ");
         let session = self.lease.session();
         session.write_settings(self.statement.timeout, sql);
+        if self.wants_snapshot() {
+            sql.push_str(SNAPSHOT);
+        }
     }
 
     /// Writes the text with a LIMIT, and returns where in it the caller's text begins.
