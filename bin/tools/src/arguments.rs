@@ -23,7 +23,7 @@ use ziggurat_runtime::{
 use self::flags::{GROUPS, HELP};
 pub(crate) use self::{
     caller::CallerName,
-    command::{AdoptOptions, BuildOptions, CheckOptions, Command, Given},
+    command::{AdoptOptions, BuildOptions, CheckOptions, Command, Given, ReceiptOptions},
     setup::{Admission, Asked, ClientName, Expected, TransportKind},
     sign_in::SignInCommand,
     usage::{reference, render as usage},
@@ -95,6 +95,13 @@ impl Arguments {
             // A pattern such as audit*.jsonl becomes several words.
             more if let Command::VerifyAudit(verification) = &mut command => {
                 verification.files.extend(more.iter().map(PathBuf::from));
+                None
+            }
+            more if let Command::VerifyReceipt(options) = &mut command
+                && !options.verification.audit.is_empty() =>
+            {
+                let files = &mut options.verification.audit;
+                files.extend(more.iter().map(PathBuf::from));
                 None
             }
             more if let Command::Adopt(options) = &mut command => {

@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 mod own_tools;
+mod receipts;
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -164,6 +165,10 @@ impl Observer for McpDoor {
             .with_address(caller.client_ip());
         is_hidden |= is_audited && self.hides_own_tool(&message, caller);
         let begun = self.calls.begin_message(&message, caller, &who, allowance);
+        let begun = match self.receipt(&message, tool, caller, &who) {
+            Some(receipt) => begun.with_receipt(receipt),
+            None => begun,
+        };
         if begun.record().is_none() && !self.calls.notes(&message) {
             return None;
         }

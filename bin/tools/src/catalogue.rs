@@ -23,6 +23,7 @@ use ziggurat_postgres_tools::{
     resources::SystemInfo,
     server_postgres,
 };
+use ziggurat_receipts::Receipts;
 use ziggurat_schema_tools::{GetSchemaInfo, Glossary, GlossaryInfo, SearchSchema, TableInfo};
 use ziggurat_sql_tools::{ClaimedTool, SqlTools, add_administrator_tools};
 use ziggurat_state::Shared;
@@ -112,6 +113,12 @@ impl CatalogueBuilder {
             local: LocalCaller::default(),
             limits: Limits::new(configuration.callers.clone()),
         }
+    }
+
+    /// Sets the receipts, where the parts that note calls are off.
+    pub(crate) fn with_receipts(mut self, receipts: Receipts) -> Self {
+        self.calls.receipts = Some(receipts);
+        self
     }
 
     /// Returns the signer of confirmations.

@@ -4,6 +4,8 @@ pub(crate) mod connections;
 pub(crate) mod doctor;
 mod guards;
 mod identity;
+pub(crate) mod receipt;
+mod replay;
 mod view;
 
 use std::{process::ExitCode, time::Duration};
@@ -12,6 +14,7 @@ use anyhow::Context as _;
 use tokio::{runtime, task::JoinSet, time};
 use ziggurat_databases::Databases;
 use ziggurat_postgres::pool::Pools;
+use ziggurat_receipts::Receipts;
 use ziggurat_runtime::console;
 use ziggurat_sql_tools::StatementState;
 
@@ -206,10 +209,23 @@ fn prepare(
     configuration: &Configuration,
     pools: Pools,
 ) -> anyhow::Result<(Catalogue, Vec<String>)> {
+    build(configuration, pools, None)
+}
+
+/// Builds what calls see, with these receipts.
+fn build(
+    configuration: &Configuration,
+    pools: Pools,
+    receipts: Option<Receipts>,
+) -> anyhow::Result<(Catalogue, Vec<String>)> {
     let databases = Databases::new(pools, app::configured(configuration));
     let providers = Providers::default();
     let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
     let builder = CatalogueBuilder::new(configuration, None, &knowledge, &providers, None);
+    let builder = match receipts {
+        Some(receipts) => builder.with_receipts(receipts),
+        None => builder,
+    };
     let (_, own) = catalogue::definitions(configuration);
     builder.build(configuration, databases, &own?)
 }

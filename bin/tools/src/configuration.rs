@@ -118,6 +118,8 @@ pub(crate) struct Configuration {
     pub(crate) state: Option<StateSettings>,
     /// Settings of the audit trail, if there is one.
     pub(crate) audit: Option<ziggurat_audit::Settings>,
+    /// Settings of receipts.
+    pub(crate) receipts: ziggurat_receipts::Settings,
     /// Settings of metrics and traces.
     pub(crate) telemetry: TelemetrySettings,
     /// Kind of the comments in statements.
@@ -315,6 +317,7 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         shows_plans: shows_plans(&file.section("identity").key("explain")),
         protocol: Protocol::read(file, is_child),
         state: state::read(&file.section("state")),
+        receipts: ziggurat_receipts::Settings::read(file),
         telemetry: TelemetrySettings::read(file).with_providers(file),
         sql_comment: SqlCommentKind::read(file),
         logs: Logs::read(file),

@@ -90,6 +90,10 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
             Ok(code) => return code,
             Err(error) => Err(error).context("-audit-key-file"),
         },
+        Command::MakeReceiptKey(path) => check::receipt::make_key(&path),
+        Command::VerifyReceipt(options) => {
+            return check::receipt::run(&arguments.overrides, &options);
+        }
         command => administer(command, &arguments.overrides),
     };
     match outcome {

@@ -1,6 +1,7 @@
 //! Observation of the calls, audit trail, metrics and traces, and the limits of callers.
 
 pub(crate) mod metrics;
+pub(crate) mod receipts;
 
 use std::time::Duration;
 

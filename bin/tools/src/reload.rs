@@ -21,6 +21,7 @@ use ziggurat_audit::{Audit, Verdict};
 use ziggurat_calls::activity::Activity;
 use ziggurat_databases::Databases;
 use ziggurat_postgres_tools::custom::DefinitionFiles;
+use ziggurat_receipts::{Keys, Receipts};
 use ziggurat_telemetry::{Metrics, traces::Tracer};
 
 use crate::{
@@ -72,12 +73,15 @@ struct Running {
     activity: Option<Activity>,
     metrics: Metrics,
     tracer: Tracer,
+    receipts: Option<Receipts>,
 }
 
 /// Parts that a reload puts in use.
 struct Prepared {
     catalogue: Arc<Catalogue>,
     configuration: Configuration,
+    /// Keys of receipts, if they were read again.
+    receipt_keys: Option<Keys>,
     warnings: Vec<String>,
 }
 
@@ -131,6 +135,7 @@ impl Reload {
                 activity: app.observation.calls.activity.clone(),
                 metrics: app.observation.calls.metrics.clone(),
                 tracer: app.observation.calls.tracer.clone(),
+                receipts: app.observation.calls.receipts.clone(),
             },
             warnings: Vec::new(),
             checks: JoinSet::new(),
@@ -275,9 +280,13 @@ impl Reload {
         let Prepared {
             catalogue,
             configuration,
+            receipt_keys,
             warnings,
         } = prepared;
         let running = &mut self.running;
+        if let (Some(receipts), Some(keys)) = (&running.receipts, receipt_keys) {
+            receipts.replace(configuration.receipts.clone(), keys);
+        }
         let before = Arc::clone(&running.catalogue.get());
         catalogue.sql_tools.keep_findings(&before.sql_tools);
         learn_tools(&running.metrics, &catalogue.mcp);
@@ -345,6 +354,10 @@ impl Running {
             Err(error) => return (None, Err(error.into())),
         };
         let changes = Changes::between(&self.configuration, loaded.value);
+        let keys = match changes.next.receipts.keys() {
+            Ok(keys) => keys,
+            Err(error) => return (None, Err(error.into())),
+        };
         let databases = if changes.databases {
             self.databases.prepare(app::configured(&changes.next))
         } else {
@@ -353,6 +366,7 @@ impl Running {
         let (files, prepared) = self.prepare(changes.next, databases);
         let prepared = prepared.map(|mut prepared| {
             prepared.warnings = [loaded.warnings, prepared.warnings].concat();
+            prepared.receipt_keys = keys;
             LoadedAgain {
                 prepared,
                 reloaded: Reloaded {
@@ -380,6 +394,7 @@ impl Running {
         let prepared = built.map(|(catalogue, warnings)| Prepared {
             catalogue: Arc::new(catalogue),
             configuration,
+            receipt_keys: None,
             warnings,
         });
         (files, prepared)

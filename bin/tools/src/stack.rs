@@ -50,6 +50,7 @@ use crate::{
     configuration::{Auth, Configuration, Http},
     interface::{CALLS, NAME, VERSION},
     logs::log_traffic,
+    observation::receipts,
     requests::{
         Door,
         exports::{ExportCallers, identify_export},
@@ -316,6 +317,10 @@ fn others(
         .route(usual, reading(document));
     for (path, file) in pages::docs() {
         router = router.route(&path, reading(file));
+    }
+    if let Some(receipts) = app.observation.calls.receipts.clone() {
+        let keys = async move || receipts::published(receipts.clone()).await;
+        router = router.route(receipts::PUBLIC_KEYS, reading(keys));
     }
     if let Some(sign_in) = sign_in {
         let sign_in = sign_in.routes(|routes| recorded(routes, app));

@@ -90,7 +90,7 @@ impl AdminAudit {
             },
         );
         if self.0.required {
-            let open = write(&self.0, |journal| journal.open(&record))?;
+            let open = write(&self.0, |journal| journal.open(&mut record))?;
             record.open = Some(open);
         }
         Ok(AdminCall {

@@ -14,7 +14,9 @@ use jiff::Timestamp;
 use ziggurat_text::scan;
 
 use crate::{
-    CallEnd, CallStart, StatementForm, StatementPlace, Verdict, draft::statement::Statement, line,
+    CallEnd, CallStart, StatementForm, StatementPlace, Verdict,
+    draft::statement::Statement,
+    line::{self, chain::Hex},
 };
 
 /// Maximum number of characters of a name.
@@ -101,6 +103,9 @@ pub(crate) struct Draft {
     pub(crate) is_hidden: bool,
     /// Sequence number of its `open` line.
     pub(crate) open: Option<u64>,
+    /// True if the link of that line is kept.
+    pub(crate) keeps_link: bool,
+    pub(crate) open_link: Option<Box<Hex>>,
     /// Time of its line; for a call, the time of its end.
     at: Option<Timestamp>,
     took: Option<Duration>,
@@ -164,6 +169,8 @@ impl Draft {
             repeated: None,
             is_hidden: false,
             open: None,
+            keeps_link: false,
+            open_link: None,
             at: None,
             took: None,
             verdict: None,
@@ -192,6 +199,11 @@ impl Draft {
     /// Returns the size of its memory.
     pub(crate) fn capacity(&self) -> usize {
         self.texts.capacity()
+    }
+
+    /// Sets the members that only some records have, as JSON without braces.
+    pub(crate) fn set_members(&mut self, members: &str) {
+        self.put(Field::Members, members);
     }
 
     /// Sets a name, which is cut.

@@ -220,8 +220,12 @@ impl Journal {
     }
 
     /// Formats the `open` line of a record. Returns its sequence number.
-    pub(crate) fn open(&mut self, record: &Draft) -> u64 {
-        self.event("open", Timestamp::now(), |out| record.write_open(out))
+    pub(crate) fn open(&mut self, record: &mut Draft) -> u64 {
+        let seq = self.event("open", Timestamp::now(), |out| record.write_open(out));
+        if record.keeps_link {
+            record.open_link = self.next.link.map(Box::new);
+        }
+        seq
     }
 
     /// Formats a line that names its `open` line, if there is one, and this process.

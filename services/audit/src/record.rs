@@ -126,6 +126,26 @@ impl Record {
         self.change(|record| record.set(Field::Role, name));
     }
 
+    /// Keeps the link of the `open` line, for [`open_line`](Self::open_line).
+    pub fn keep_open_line(&self) {
+        self.change(|record| record.keeps_link = true);
+    }
+
+    /// Returns the number and the link of the `open` line, if it was written and is kept.
+    #[must_use]
+    pub fn open_line(&self) -> Option<(u64, String)> {
+        let progress = lock(&self.0.progress);
+        let record = progress.record.as_ref()?;
+        let link = record.open_link.as_ref()?;
+        Some((record.open?, link.as_str().to_owned()))
+    }
+
+    /// Sets the id and the digest of the receipt of the call.
+    pub fn receipt(&self, id: &str, sha256: &str) {
+        let members = format!(r#""receipt":{{"id":"{id}","sha256":"{sha256}"}}"#);
+        self.change(|record| record.set_members(&members));
+    }
+
     /// Sets the mark of the role and the settings under which the statement runs.
     pub fn identity(&self, mark: &str) {
         self.change(|record| record.set(Field::Identity, mark));

@@ -18,6 +18,7 @@ use ziggurat_postgres::{
     error::QueryError,
     pool::{Lease, LeaseError, Pool},
 };
+use ziggurat_receipts::Receipts;
 use ziggurat_runtime::lock;
 use ziggurat_telemetry::{
     EndedCall, Metrics,
@@ -25,7 +26,7 @@ use ziggurat_telemetry::{
 };
 
 use crate::{
-    Caller, RecordRule, RequestFacts, Target,
+    CallReceipt, Caller, RecordRule, RequestFacts, Target,
     activity::{Activity, CallEntry, CancelledBy, End, FollowedCall},
     http::audit_unavailable,
     limits::{Allowance, Left, Refused, StatementPermit},
@@ -44,6 +45,8 @@ pub struct Calls {
     pub activity: Option<Activity>,
     /// Kind of the comments in statements.
     pub sql_comment: SqlCommentKind,
+    /// The receipts of answers, if there are some.
+    pub receipts: Option<Receipts>,
 }
 
 /// A call, from its beginning to its end. Clones are the same call.
@@ -62,6 +65,7 @@ struct CallState {
     allowance: Option<Arc<Allowance>>,
     entry: CallEntry,
     measured: Option<Measured>,
+    receipt: Option<Arc<CallReceipt>>,
     /// True for a call of the Model Context Protocol.
     is_protocol: bool,
     progress: Mutex<Progress>,
@@ -139,7 +143,8 @@ impl Calls {
     /// statements.
     #[must_use]
     pub fn observes(&self, is_limited: bool, has_statements: bool) -> bool {
-        self.is_on() || is_limited || has_statements && self.activity.is_some()
+        let has_part = self.activity.is_some() || self.receipts.is_some();
+        self.is_on() || is_limited || has_statements && has_part
     }
 
     /// Begins a call of a caller, which has an allowance if it has limits.
@@ -166,6 +171,7 @@ impl Calls {
             allowance,
             entry: entry.unwrap_or_default(),
             measured: self.measured(caller, target),
+            receipt: None,
             is_protocol: target.protocol.is_some(),
             progress: Mutex::new(Progress {
                 span,
@@ -274,6 +280,25 @@ impl Call {
         shared.map_or_else(T::default, |shared| change(&mut lock(&shared.progress)))
     }
 
+    /// Returns the same call with a receipt. It has to be begun only now.
+    #[must_use]
+    pub fn with_receipt(mut self, receipt: CallReceipt) -> Self {
+        if let Some(shared) = self.0.as_mut().and_then(Arc::get_mut) {
+            if let Some(record) = &shared.record {
+                record.keep_open_line();
+            }
+            shared.context = shared.context.with_evidence(receipt.evidence().clone());
+            shared.receipt = Some(Arc::new(receipt));
+        }
+        self
+    }
+
+    /// Returns the receipt of the call, if it gets one.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn receipt(&self) -> Option<&Arc<CallReceipt>> {
+        self.0.as_ref()?.receipt.as_ref()
+    }
+
     /// Returns whether nothing is noted of the call.
     #[must_use]
     pub fn is_off(&self) -> bool {
@@ -379,8 +404,11 @@ impl Call {
         database: &Database,
         statement: &str,
     ) -> Result<(), Refused> {
-        if let Some(entry) = self.entry() {
-            entry.conceal();
+        if let Some(shared) = &self.0 {
+            shared.entry.conceal();
+            if let Some(receipt) = &shared.receipt {
+                receipt.conceal();
+            }
         }
         self.admit(database, statement).await
     }

@@ -14,11 +14,13 @@ pub mod http;
 pub mod limits;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+mod receipt;
 mod target;
 pub mod toolsets;
 
 pub use self::{
     call::{Call, Calls, ErrorReason},
     caller::Caller,
+    receipt::CallReceipt,
     target::{Protocol, RecordRule, RequestFacts, Target},
 };

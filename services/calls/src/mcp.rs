@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeMap,
     future::ready,
     sync::Arc,
     task::{Context, Poll},
@@ -9,20 +10,22 @@ use std::{
 
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use tracing::{Level, enabled};
 use ziggurat_audit::Verdict;
 use ziggurat_layers::{json_rpc, sanitize::RequestId};
 use ziggurat_mcp::{
     self as mcp, Admission, End, Error, Failure, LogFields, ObservedCall, Outcome, Reported,
-    ToolRequest,
+    ResultSeal, ToolRequest,
 };
 use ziggurat_telemetry::traces::Incoming;
 
 use crate::{
-    Call, Caller, Calls, ErrorReason, Protocol, RecordRule, RequestFacts, Target,
+    Call, CallReceipt, Caller, Calls, ErrorReason, Protocol, RecordRule, RequestFacts, Target,
     activity::Begin,
     http::RETRY_SECONDS,
     limits::{Allowance, Refused},
+    receipt::{RECEIPT_KEY, Sealing},
 };
 
 /// Methods of the calls that have records and metrics.
@@ -140,6 +143,26 @@ impl Calls {
         self.begin(who, &target, request, allowance)
     }
 
+    /// Returns the receipt that a call of a tool gets, if it gets one.
+    #[must_use]
+    pub fn receipt(
+        &self,
+        message: &Message<'_>,
+        caller: &mcp::Caller,
+        who: &Caller<'_>,
+    ) -> Option<CallReceipt> {
+        let receipts = self.receipts.as_ref()?;
+        let tool = message.subject.filter(|_| message.method == Some(CALL))?;
+        let meta = caller.meta(message.call).unwrap_or_default();
+        // Others need not be parsed.
+        let members = meta.contains(RECEIPT_KEY).then(|| serde_json::from_str(meta));
+        let members: Option<BTreeMap<String, &RawValue>> = members.and_then(Result::ok);
+        let members = members.unwrap_or_default();
+        let asked = members.get(RECEIPT_KEY).map(|value| value.get());
+        let wanted = receipts.of_tool(asked, caller.context().is_negotiated())?;
+        Some(CallReceipt::new(receipts, wanted, who, tool))
+    }
+
     /// Returns whether something is noted of the call of a message that has no record.
     #[must_use]
     pub fn notes(&self, message: &Message<'_>) -> bool {
@@ -217,6 +240,12 @@ impl ObservedCall for Call {
 
     fn poll_cancelled(&mut self, cx: &mut Context<'_>) -> Poll<Reported> {
         Self::poll_cancelled(self, cx).map(|by| Reported::new(by.message()))
+    }
+
+    fn seal(&mut self) -> Option<Box<dyn ResultSeal>> {
+        let receipt = self.receipt()?;
+        let seal = Sealing::begin(receipt, self)?;
+        Some(Box::new(seal))
     }
 
     fn end(self: Box<Self>, end: End) {

@@ -201,58 +201,13 @@ impl Body for ResultBody {
                 Bytes::from_static(OPENING.as_bytes())
             }
             BodyState::Streaming {
-                mut pieces,
+                pieces,
                 ending,
                 has_text,
-                mut seal,
-            } => match next(&mut pieces, cx) {
-                Poll::Ready(Some(Ok(Piece::Text(text)))) => {
-                    if let Some(seal) = &mut seal {
-                        seal.text(text.as_bytes());
-                    }
-                    *state = BodyState::Streaming {
-                        pieces,
-                        ending,
-                        has_text: true,
-                        seal,
-                    };
-                    text.into_bytes()
-                }
-                Poll::Ready(end @ (Some(Ok(Piece::Structure(_))) | None))
-                    if let Some(mut seal) = seal =>
-                {
-                    let structure = match end {
-                        Some(Ok(Piece::Structure(it))) => it.in_revision(ending.revision),
-                        _ => None,
-                    };
-                    let before = closing(structure, seal.as_mut());
-                    // Closed before the stream is dropped, which ends the call.
-                    let sealing = Sealing::new(before, seal, ending);
-                    drop(pieces);
-                    first_before(Box::new(sealing), state)
-                }
-                // Drops the stream before the end of its result is sent, to free its resources
-                // early.
-                Poll::Ready(Some(Ok(Piece::Structure(structure)))) => {
-                    match structure.in_revision(ending.revision) {
-                        Some(structure) => {
-                            let opening = Bytes::from_static(STRUCTURED.as_bytes());
-                            first(Box::new(parts(opening, structure, &ending)), state)
-                        }
-                        None => ending.ok,
-                    }
-                }
-                Poll::Ready(Some(Err(reported))) => closing_in_error(&reported, has_text, &ending),
-                Poll::Ready(None) => ending.ok,
-                Poll::Pending => {
-                    *state = BodyState::Streaming {
-                        pieces,
-                        ending,
-                        has_text,
-                        seal,
-                    };
-                    return Poll::Pending;
-                }
+                seal,
+            } => match stream(pieces, ending, has_text, seal, state, cx) {
+                Poll::Ready(data) => data,
+                Poll::Pending => return Poll::Pending,
             },
             BodyState::Sealing(sealing) if !sealing.before.as_slice().is_empty() => {
                 first_before(sealing, state)
@@ -331,6 +286,62 @@ fn first_before(mut sealing: Box<Sealing>, rest: &mut BodyState) -> Bytes {
     let part = sealing.before.next().expect("a part is left");
     *rest = BodyState::Sealing(sealing);
     part
+}
+
+/// Returns the next bytes of a streamed result, and keeps the state of the rest.
+fn stream(
+    mut pieces: Pieces,
+    ending: Ending,
+    has_text: bool,
+    mut seal: Seal,
+    state: &mut BodyState,
+    cx: &mut Context<'_>,
+) -> Poll<Bytes> {
+    let (data, has_text) = match next(&mut pieces, cx) {
+        Poll::Ready(Some(Ok(Piece::Text(text)))) => {
+            if let Some(seal) = &mut seal {
+                seal.text(text.as_bytes());
+            }
+            (Poll::Ready(text.into_bytes()), true)
+        }
+        // Drops the stream before the end of its result is sent, to free its resources early.
+        Poll::Ready(Some(Ok(Piece::Structure(structure)))) => {
+            let structure = structure.in_revision(ending.revision);
+            return Poll::Ready(end_of_stream(structure, ending, seal, state));
+        }
+        Poll::Ready(Some(Err(reported))) => {
+            return Poll::Ready(closing_in_error(&reported, has_text, &ending));
+        }
+        Poll::Ready(None) => return Poll::Ready(end_of_stream(None, ending, seal, state)),
+        Poll::Pending => (Poll::Pending, has_text),
+    };
+    *state = BodyState::Streaming {
+        pieces,
+        ending,
+        has_text,
+        seal,
+    };
+    data
+}
+
+/// Returns the bytes after the text of a stream, and keeps what follows them.
+fn end_of_stream(
+    structure: Option<Structure>,
+    ending: Ending,
+    seal: Seal,
+    state: &mut BodyState,
+) -> Bytes {
+    match (seal, structure) {
+        (None, None) => ending.ok,
+        (None, Some(structure)) => {
+            let opening = Bytes::from_static(STRUCTURED.as_bytes());
+            first(Box::new(parts(opening, structure, &ending)), state)
+        }
+        (Some(mut seal), structure) => {
+            let before = closing(structure, seal.as_mut());
+            first_before(Box::new(Sealing::new(before, seal, ending)), state)
+        }
+    }
 }
 
 /// Returns the next piece that is not empty: an empty frame would end an HTTP/1.1 body.

@@ -156,7 +156,6 @@ pub use self::{
         ResourceSource, Resources, Unavailable,
         read_resource::ReadResource,
         template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
-    seal::{ResultSeal, SealedMember},
     },
     server::{
         detached_calls::{DetachedCalls, DetachedCallsRunner},
@@ -164,6 +163,7 @@ pub use self::{
         method::{Method, MethodFuture},
         stdio,
     },
+    seal::{ResultSeal, SealedMember},
     structure::Structure,
     tool::{
         Annotations, Error, Icon, IntoResult, Json, Lenient, ListedTools, Piece, Property,

@@ -38,6 +38,7 @@ mod limits;
 mod lines;
 mod prepare;
 pub mod query;
+mod receipt;
 mod request;
 mod rights;
 mod running;
@@ -55,6 +56,7 @@ use ziggurat_databases::Databases;
 use ziggurat_layers::shutdown::CutOff;
 use ziggurat_mcp::StateSigner;
 use ziggurat_postgres::large_rows::LargeRows;
+use ziggurat_receipts::Receipts;
 use ziggurat_tokens::Identity;
 
 use self::{exports::Links, running::RunningQueries, schema::Catalogues};
@@ -74,6 +76,7 @@ pub struct QueryApi {
     catalogues: Catalogues,
     links: Links,
     cut_off: CutOff,
+    receipts: Option<Receipts>,
 }
 
 // === impl QueryApi ===
@@ -91,6 +94,7 @@ impl QueryApi {
             catalogues: Catalogues::default(),
             links: Links::default(),
             cut_off: CutOff::default(),
+            receipts: None,
         }
     }
 
@@ -98,6 +102,12 @@ impl QueryApi {
     #[must_use]
     pub fn with_cut_off(self, cut_off: CutOff) -> Self {
         Self { cut_off, ..self }
+    }
+
+    /// Sets the receipts that requests may ask for.
+    #[must_use]
+    pub fn with_receipts(self, receipts: Option<Receipts>) -> Self {
+        Self { receipts, ..self }
     }
 
     /// Returns the caller that made an export in the browser with this cookie. Its download has the

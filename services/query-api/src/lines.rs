@@ -128,7 +128,13 @@ pub(crate) fn lines(
                 (stopped(SHUTTING_DOWN), None)
             }
         };
-        Some((Ok(line), rest.map(|rest| (rest, cut_off))))
+        let rest = rest.map(|mut rest| {
+            if let Some(receipt) = &mut rest.running.receipt {
+                receipt.add(&line);
+            }
+            (rest, cut_off)
+        });
+        Some((Ok(line), rest))
     })
 }
 
@@ -161,7 +167,7 @@ impl Response {
                 }
                 Ok(true) => {
                     running.finish();
-                    (reader.end(&running), None)
+                    (reader.end(&mut running).await, None)
                 }
                 Err(error) => (failed(&mut running, error).await, None),
             },
@@ -235,6 +241,7 @@ impl Reader {
         let refused = self.left.exceeded(self.in_piece + 1, bytes);
         if is_large || refused.is_some() {
             self.piece.cut(before);
+            self.rows.leave_out();
             self.is_full = true;
             self.truncated = Some(match refused {
                 Some(Refused::RowsPerDay { .. }) => "rows",
@@ -276,7 +283,7 @@ impl Reader {
     }
 
     /// Returns the last rows and the last line.
-    fn end(mut self, running: &RunningStatement) -> Bytes {
+    async fn end(mut self, running: &mut RunningStatement) -> Bytes {
         let rows = self.take(running);
         let summary = self.rows.summary();
         let is_command = self.rows.is_command();
@@ -291,7 +298,7 @@ impl Reader {
             ..Notice::default()
         }));
         let undo = running.undo.as_ref().map(Result::as_ref);
-        let done = line(&json!({"done": Done {
+        let mut last = json!({"done": Done {
             rows: self.sent,
             truncated: self.truncated,
             command: command.as_deref(),
@@ -301,8 +308,12 @@ impl Reader {
             committed: running.is_committed.then_some(true),
             undo: undo.map(|undo| undo.ok().map(String::as_str)),
             reason: undo.and_then(|undo| undo.err().map(ToString::to_string)),
-        }}));
-        [rows, done].concat().into()
+        }});
+        if let Some(mut receipt) = running.receipt.take() {
+            receipt.add(&rows);
+            receipt.close(&mut last["done"], &running.caller).await;
+        }
+        [rows, line(&last)].concat().into()
     }
 }
 

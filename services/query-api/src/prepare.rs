@@ -29,6 +29,7 @@ use ziggurat_postgres::{
 use crate::{
     QueryApi,
     checked::{CheckedStatement, Next, NotCommitted},
+    receipt::LinesReceipt,
     request::QueryCaller,
     running::RunningQuery,
     stop::{CONFIRM, ConfirmationDemand, DEMANDED, Stop},
@@ -45,7 +46,7 @@ const MAX_ROW_BYTES: usize = 16 << 20;
 const CONFIRMATION_TIME: Duration = Duration::from_secs(2);
 
 /// Action that a seal is for.
-const ACTION: &str = "POST /api/query";
+pub(crate) const ACTION: &str = "POST /api/query";
 
 /// Contents of a request.
 pub(crate) struct Asked<'a> {
@@ -74,6 +75,8 @@ pub(crate) struct RunningStatement {
     pub(crate) only_reads: bool,
     may_define: bool,
     command: String,
+    /// The receipt that the request asks for.
+    pub(crate) receipt: Option<Box<LinesReceipt>>,
     /// The response if the statement writes, though it looks like one that reads.
     demand: Option<Demand>,
     /// It was committed after its preview.
@@ -98,8 +101,13 @@ impl QueryApi {
         &self,
         caller: QueryCaller,
         asked: &Asked<'_>,
+        receipt: Option<Box<LinesReceipt>>,
     ) -> Result<(RunningStatement, FutureRows), Stop> {
-        let current = caller.available(asked.sql, asked.database).await?;
+        let mut current = caller.available(asked.sql, asked.database).await?;
+        if let Some(it) = &receipt {
+            let evidence = it.receipt().evidence().clone();
+            current = current.with_call(caller.call.context().with_evidence(evidence));
+        }
         let notices = Notices::default();
         let (mut demand, mut checked) = (None, None);
         let has_previews = current.database().previews().is_some();
@@ -135,6 +143,7 @@ impl QueryApi {
         let sent = statement.as_ref().ok();
         let mut running = running.begin(caller, current, asked.sql, sent, notices);
         running.demand = demand;
+        running.receipt = receipt;
         running.undo = asked.wants_undo.then_some(Err(NoUndo::Unseen));
         if let Some(checked) = checked {
             // Boxed: rare, and large.
@@ -261,6 +270,7 @@ impl RunningQuery {
             only_reads: statement.is_none_or(|it| it.only_reads() && !it.may_write()),
             may_define: statement.is_some_and(Statement::may_define),
             command: command.to_owned(),
+            receipt: None,
             demand: None,
             is_committed: false,
             undo: None,

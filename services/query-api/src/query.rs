@@ -9,6 +9,7 @@ use axum::{
 };
 use http::{HeaderValue, header::CONTENT_TYPE};
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
 use ziggurat_http::{ErrorAndCode, Payload};
 
@@ -54,6 +55,10 @@ struct QueryRequest {
     /// True to get a statement that undoes the changes, after a preview that was confirmed.
     #[serde(default)]
     undo: bool,
+    /// `true` asks for a receipt, `"rows"` for one with a digest of each row, where the server has
+    /// them.
+    #[schema(value_type = Option<Object>)]
+    receipt: Option<Value>,
 }
 
 /// Runs a statement, and returns its rows as they come
@@ -63,7 +68,7 @@ struct QueryRequest {
 /// `{"done": {"rows", "truncated", "command", "affected", "notices", "ms"}}` and `{"error": {…}}`. A
 /// response without one of these two broke off. `done` has `"committed": true` after a preview that was
 /// confirmed. With `"undo": true` in the request it has `undo`: a statement that undoes the changes, or
-/// null and the `reason`. `truncated` is `rows` or `bytes` if there are more
+/// null and the `reason`. With a receipt it has the member `receipt`. `truncated` is `rows` or `bytes` if there are more
 /// rows, else null. Values are those of structured results; of one with more than 64 KiB the
 /// beginning is sent, as `{"cut": …, "bytes": n}`. A client that hangs up cancels the statement.
 #[utoipa::path(post, path = "/api/query", tag = "Query", operation_id = "run_query",
@@ -105,6 +110,7 @@ pub(crate) async fn run(
     if request.preview.as_deref().is_some_and(|it| it != "only") {
         return Err(Stop::bad_request("preview must be \"only\""));
     }
+    let receipt = api.receipt(request.receipt.as_ref(), &payload, &caller);
     // The statement is held once while it runs.
     drop(payload);
     let asked = Asked {
@@ -116,7 +122,7 @@ pub(crate) async fn run(
         is_preview: request.preview.is_some(),
         wants_undo: request.undo,
     };
-    let (running, rows) = api.prepare(caller, &asked).await?;
+    let (running, rows) = api.prepare(caller, &asked, receipt).await?;
     let (max_bytes, cut_off) = (api.limits.max_query_bytes, api.cut_off.happened());
     let lines = lines::lines(running, rows, max_bytes, cut_off);
     Ok(([(CONTENT_TYPE, NDJSON)], Body::from_stream(lines)).into_response())

@@ -73,22 +73,34 @@ impl Receipts {
         self.0.signer.keys().published()
     }
 
-    /// Returns the receipt that a call of a tool gets, if it gets one: `asked` is the value of the
-    /// member that asks for it, as JSON. Only a client that negotiates no revision is not `known`.
+    /// Returns the receipt that a request asks for, with the value of a member: `true`, or `"rows"`
+    /// for one with a digest of each row.
     #[must_use]
-    pub fn wanted(&self, asked: Option<&str>, is_known: bool) -> Option<Wanted> {
-        let settings = self.0.settings.load();
+    pub fn asked(&self, asked: Option<&str>) -> Option<Wanted> {
         let each_row = asked == Some(r#""rows""#);
         let is_asked = each_row || asked == Some("true");
-        let is_wanted = if is_known {
-            is_asked || settings.mode == Mode::All
-        } else {
-            is_asked && settings.v1
-        };
-        is_wanted.then_some(Wanted {
-            snapshot: settings.snapshot,
+        is_asked.then(|| self.wanted(each_row))
+    }
+
+    /// Returns the receipt that a call of a tool gets, if it gets one: `asked` is as in
+    /// [`asked`](Self::asked). Clients that negotiate no revision get one only if the operator allows
+    /// that.
+    #[must_use]
+    pub fn of_tool(&self, asked: Option<&str>, is_negotiated: bool) -> Option<Wanted> {
+        let settings = self.0.settings.load();
+        if !is_negotiated {
+            return self.asked(asked).filter(|_| settings.v1);
+        }
+        let is_for_all = settings.mode == Mode::All;
+        self.asked(asked)
+            .or_else(|| is_for_all.then(|| self.wanted(false)))
+    }
+
+    fn wanted(&self, each_row: bool) -> Wanted {
+        Wanted {
+            snapshot: self.0.settings.load().snapshot,
             each_row,
-        })
+        }
     }
 
     /// Returns the mark of a statement of the operator.

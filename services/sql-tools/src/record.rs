@@ -67,6 +67,16 @@ impl SqlTools {
         })
     }
 
+    /// Returns the names of the arguments of a tool that are not shown.
+    #[must_use]
+    pub fn hidden_arguments(&self, tool: &str) -> Vec<String> {
+        let definition = self.definition(tool);
+        let parameters = definition.map_or(&[][..], |it| &it.parameters);
+        let is_hidden = |it: &&Parameter| it.is_sensitive || matches!(it.filling, Filling::Bound(_));
+        let hidden = parameters.iter().filter(is_hidden);
+        hidden.map(|it| it.name.clone()).collect()
+    }
+
     fn definition(&self, tool: &str) -> Option<&Definition> {
         let index = *self.names.get(tool)?;
         self.definitions.get(index).map(|it| &**it)

@@ -16,7 +16,7 @@ use crate::arguments::{
 };
 
 /// Flags that select a command, in the order of the usage.
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 32] = [
     "openapi",
     "version",
     "man",
@@ -46,13 +46,15 @@ const COMMANDS: [&str; 30] = [
     "reset-second-factor",
     "build-knowledgebase",
     "verify-audit",
+    "make-receipt-key",
+    "verify-receipt",
     "adopt",
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 39] = [
+const DETAILS: [(&str, &[&str]); 42] = [
     ("connect", &["check-config"]),
-    ("as", &["check-config"]),
+    ("as", &["check-config", "verify-receipt"]),
     ("json", &["doctor", "adopt"]),
     ("strict", &["doctor"]),
     ("timeout", &["doctor"]),
@@ -99,6 +101,9 @@ const DETAILS: [(&str, &[&str]); 39] = [
     ("audit-key-file", &["verify-audit"]),
     ("expect-first", &["verify-audit"]),
     ("expect-last", &["verify-audit"]),
+    ("receipt-keys", &["verify-receipt"]),
+    ("audit", &["verify-receipt"]),
+    ("replay", &["verify-receipt"]),
     ("adopt-as", &["adopt"]),
     ("adopt-dir", &["adopt"]),
     ("adopt-offline", &["adopt"]),
@@ -141,6 +146,16 @@ pub(crate) struct AdoptOptions {
     /// True if PostgreSQL is not asked for types.
     pub(crate) is_offline: bool,
     pub(crate) as_json: bool,
+}
+
+/// Options of the command line for the check of a receipt.
+#[derive(Debug)]
+pub(crate) struct ReceiptOptions {
+    pub(crate) verification: ziggurat_receipts::Verification,
+    /// True if the request is run again.
+    pub(crate) replays: bool,
+    /// The caller for whom it is run; without, the local one.
+    pub(crate) caller: Option<CallerName>,
 }
 
 /// Command of the program. On a terminal it asks the administrator for missing values.
@@ -205,6 +220,10 @@ pub(crate) enum Command {
     BuildKnowledgebase(BuildOptions),
     /// Verify files of an audit trail.
     VerifyAudit(Verification),
+    /// Make a key that signs receipts.
+    MakeReceiptKey(PathBuf),
+    /// Verify an answer by its receipt.
+    VerifyReceipt(ReceiptOptions),
     /// Convert configurations of other servers.
     Adopt(AdoptOptions),
 }
@@ -237,6 +256,8 @@ impl Command {
             | Self::PrintSealSql(_)
             | Self::Init(_)
             | Self::VerifyAudit(_)
+            | Self::MakeReceiptKey(_)
+            | Self::VerifyReceipt(_)
             | Self::Adopt(_) => None,
         }
     }
@@ -255,6 +276,8 @@ pub(super) fn choose(flags: &Flags) -> Result<Command, Refusal> {
         | "remove-client"
         | "build-knowledgebase"
         | "verify-audit"
+        | "make-receipt-key"
+        | "verify-receipt"
         | "completion"
         | "print-client"
         | "print-seal-sql"
@@ -318,6 +341,8 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             expect_first: expect_first(flags)?,
             expect_last: flags.owned("expect-last"),
         }),
+        "make-receipt-key" => Command::MakeReceiptKey(flags.path(name).unwrap_or_default()),
+        "verify-receipt" => Command::VerifyReceipt(receipt(flags)?),
         "adopt" => Command::Adopt(AdoptOptions {
             files: flags.paths(name).collect(),
             form: form(flags)?,
@@ -330,6 +355,23 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             None => return accounts(name, flags),
         },
     })
+}
+
+/// Returns the options of a check of a receipt.
+fn receipt(flags: &Flags) -> Result<ReceiptOptions, Refusal> {
+    let options = ReceiptOptions {
+        verification: ziggurat_receipts::Verification {
+            file: flags.path("verify-receipt").unwrap_or_default(),
+            keys: flags.path("receipt-keys"),
+            audit: flags.paths("audit").collect(),
+        },
+        replays: flags.has("replay"),
+        caller: caller(flags)?,
+    };
+    if options.caller.is_some() && !options.replays {
+        return Err(Refusal::conflict("-as goes with -replay"));
+    }
+    Ok(options)
 }
 
 /// Returns the kind that `-adopt-as` names.

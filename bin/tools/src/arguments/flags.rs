@@ -193,8 +193,8 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             Flag::text(
                 "as",
                 "caller",
-                "With -check-config: print what a caller would see: token:ID, user:NAME, \
-                 client:ID[,scope…] or local",
+                "With -check-config: print what a caller would see; with -replay: run as this \
+                 caller: token:ID, user:NAME, client:ID[,scope…] or local",
             ),
             DOCTOR,
             Flag::switch(JSON.name, "With -doctor and -adopt: print JSON"),
@@ -449,6 +449,40 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "expect-last",
                 "chain",
                 "With -verify-audit: the chain of the last record, which finds a removed end",
+            ),
+        ],
+    ),
+    (
+        "Receipts (the server does not start)",
+        &[
+            Flag::path(
+                "make-receipt-key",
+                "file",
+                "Make a key that signs receipts, for receipts.key_file; its public half is written \
+                 beside it, with .pub at the end",
+            ),
+            Flag::path(
+                "verify-receipt",
+                "file",
+                "Verify an answer by its receipt: a JSON-RPC response, the lines of /api/query, or \
+                 an object with request and response",
+            ),
+            Flag::path(
+                "receipt-keys",
+                "file",
+                "With -verify-receipt: the public keys, as /.well-known/ziggurat-receipts returns \
+                 them or in PEM (default: those of the configuration)",
+            ),
+            Flag::path(
+                "audit",
+                "file",
+                "With -verify-receipt: a file of the audit trail that must have the receipt; more \
+                 files may follow",
+            ),
+            Flag::switch(
+                "replay",
+                "With -verify-receipt: run the request again, read only, as the caller of -as, and \
+                 compare the rows",
             ),
         ],
     ),

@@ -81,6 +81,7 @@ fn secret_files(loaded: &Loaded) -> Vec<PathBuf> {
         files.push(loaded.path.clone());
     }
     files.extend(configured.secret_file.clone());
+    files.extend(configured.receipts.key_file.clone());
     if let Some(http) = &configured.http {
         files.extend(http.tls.as_ref().map(|tls| tls.key.clone()));
         let auth = &configured.auth;

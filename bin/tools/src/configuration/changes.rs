@@ -58,6 +58,7 @@ impl Changes {
             ("state", one.state == two.state),
             ("audit.file", destination(one) == destination(two)),
             ("audit.key_file", audit_key(one) == audit_key(two)),
+            ("receipts.key_file", has_receipts(one) == has_receipts(two)),
             (
                 "telemetry.metrics.address",
                 one.telemetry.metrics_address == two.telemetry.metrics_address,
@@ -78,7 +79,7 @@ impl Changes {
 
 /// Compares the settings that are applied without a restart. Definitions are compared by their path
 /// only.
-fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 15] {
+fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 16] {
     let trail = |configuration: &Configuration| {
         let trail = configuration.audit.clone();
         // Settings that need a restart are left out.
@@ -110,6 +111,11 @@ fn applied(one: &Configuration, two: &Configuration) -> [(&'static str, bool); 1
             "audit",
             // Whether there is a trail needs a restart.
             one.audit.is_none() || two.audit.is_none() || trail(one) == trail(two),
+        ),
+        (
+            "receipts",
+            // Whether there are receipts needs a restart.
+            has_receipts(one) != has_receipts(two) || one.receipts == two.receipts,
         ),
         (
             "telemetry.propagate_to_providers",
@@ -149,14 +155,24 @@ fn audit_key(configuration: &Configuration) -> Option<&Path> {
     configuration.audit.as_ref()?.key_file.as_deref()
 }
 
+fn has_receipts(configuration: &Configuration) -> bool {
+    configuration.receipts.key_file.is_some()
+}
+
 /// Replaces what needs no restart.
 fn replaced(running: Configuration, configured: Configuration) -> Configuration {
+    let receipts = if has_receipts(&running) == has_receipts(&configured) {
+        configured.receipts
+    } else {
+        running.receipts.clone()
+    };
     let audit = match (&running.audit, configured.audit) {
         (Some(trail), Some(new)) => Some(new.in_trail_of(trail)),
         _ => running.audit.clone(),
     };
     Configuration {
         audit,
+        receipts,
         telemetry: TelemetrySettings {
             propagate_to_providers: configured.telemetry.propagate_to_providers,
             ..running.telemetry.clone()

@@ -145,6 +145,11 @@ const SHOWN: &[(&str, Read)] = &[
     ("audit.max_bytes", |c| audit(c, |audit| json!(audit.max_bytes))),
     ("audit.keep", |c| audit(c, |audit| json!(audit.keep))),
     ("audit.key_file", |c| audit(c, |audit| path(audit.key_file.as_deref()))),
+    ("receipts.key_file", |c| path(c.receipts.key_file.as_deref())),
+    ("receipts.public_keys", |c| json!(c.receipts.public_keys)),
+    ("receipts.mode", |c| json!(c.receipts.mode.as_str())),
+    ("receipts.snapshot", |c| json!(c.receipts.snapshot)),
+    ("receipts.v1", |c| json!(c.receipts.v1)),
     ("telemetry.metrics.address", |c| {
         json!(c.telemetry.metrics_address.as_ref().map(ToString::to_string))
     }),

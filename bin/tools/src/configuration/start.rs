@@ -134,6 +134,7 @@ impl Configuration {
             let folder = folder.display();
             problems.push(format!("audit.file: the folder {folder} does not exist"));
         }
+        problems.extend(self.receipts.keys().err().map(|error| causes(&error)));
         if let Some(path) = &self.custom_definitions
             && let (_, Err(error)) = Definitions::load(path, &self.environment())
         {

@@ -415,12 +415,14 @@ impl AnswerReader {
             let size = self.sent + self.piece.text_len() + self.cut;
             if !is_counted && self.count > 0 && size > self.request.max_bytes {
                 self.piece.cut(before);
+                self.rows.leave_out();
                 self.end = RowsEnd::Cut;
                 return Ok(());
             }
             let text = self.piece.text_len() - text_before;
             if let Some(refused) = left.exceeded(self.count + 1 - rows_before, text) {
                 self.piece.cut(before);
+                self.rows.leave_out();
                 self.end = RowsEnd::UsedUp(refused);
                 return Ok(());
             }

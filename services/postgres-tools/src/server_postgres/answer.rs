@@ -57,6 +57,7 @@ pub(super) async fn read(
         // The line break and the bracket follow.
         if text.len() + 2 > max_bytes || exceeded.is_some() {
             text.truncate(before);
+            rows.leave_out();
             rest = Some(exceeded);
             break;
         }

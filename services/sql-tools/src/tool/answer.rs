@@ -114,6 +114,9 @@ impl Answer<'_> {
         let columns = rows.columns().to_vec();
         while let Some(row) = rows.try_next().await? {
             kept.add(row);
+            if kept.is_cut {
+                rows.leave_out();
+            }
             if kept.is_cut && self.definition.write.is_none() {
                 break;
             }
