@@ -155,7 +155,9 @@ impl Calls {
         let tool = message.subject.filter(|_| message.method == Some(CALL))?;
         let meta = caller.meta(message.call).unwrap_or_default();
         // Others need not be parsed.
-        let members = meta.contains(RECEIPT_KEY).then(|| serde_json::from_str(meta));
+        let members = meta
+            .contains(RECEIPT_KEY)
+            .then(|| serde_json::from_str(meta));
         let members: Option<BTreeMap<String, &RawValue>> = members.and_then(Result::ok);
         let members = members.unwrap_or_default();
         let asked = members.get(RECEIPT_KEY).map(|value| value.get());

@@ -157,13 +157,13 @@ pub use self::{
         read_resource::ReadResource,
         template::{Placeholders, ResourceTemplate, ResourceTemplateDescriptor, TemplateHandler},
     },
+    seal::{ResultSeal, SealedMember},
     server::{
         detached_calls::{DetachedCalls, DetachedCallsRunner},
         future::ResponseFuture,
         method::{Method, MethodFuture},
         stdio,
     },
-    seal::{ResultSeal, SealedMember},
     structure::Structure,
     tool::{
         Annotations, Error, Icon, IntoResult, Json, Lenient, ListedTools, Piece, Property,

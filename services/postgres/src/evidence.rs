@@ -254,7 +254,12 @@ mod tests {
     async fn the_facts_are_those_of_the_rows_that_the_reader_kept() {
         let fixture = Fixture::new().await;
         let evidence = Evidence::new(true, true);
-        let mut rows = run(&fixture, "SELECT g, NULL FROM generate_series(1, 3) g", &evidence).await;
+        let mut rows = run(
+            &fixture,
+            "SELECT g, NULL FROM generate_series(1, 3) g",
+            &evidence,
+        )
+        .await;
         while rows.try_next().await.expect("a row").is_some() {}
         let all = evidence.facts().expect("facts");
         assert_eq!((all.rows, all.is_truncated), (3, false));
@@ -263,7 +268,12 @@ mod tests {
         let snapshot = all.snapshot.expect("a snapshot");
         assert!(snapshot.snapshot.contains(':') && snapshot.lsn.contains('/'));
 
-        let mut rows = run(&fixture, "SELECT g, NULL FROM generate_series(1, 9) g", &evidence).await;
+        let mut rows = run(
+            &fixture,
+            "SELECT g, NULL FROM generate_series(1, 9) g",
+            &evidence,
+        )
+        .await;
         for _ in 0..3 {
             rows.try_next().await.expect("a row");
         }

@@ -16,7 +16,7 @@ use crate::{Fault, Judged, KeyError, PublicKey, hex, judge::Kept};
 pub struct Verification {
     /// File with the answer.
     pub file: PathBuf,
-    /// File with the public keys; without, those of the configuration are used.
+    /// File with the public keys; without, the configuration has them.
     pub keys: Option<PathBuf>,
     /// Files of an audit trail that must have the receipt.
     pub audit: Vec<PathBuf>,

@@ -105,7 +105,7 @@ impl Kept {
     /// Judges the answer, and the request if it was kept.
     ///
     /// # Errors
-    /// Fails if the receipt is missing or wrong, or is that of another answer or request.
+    /// Fails if the receipt is missing or wrong, or has another answer or request.
     pub fn judge(self, keys: &[PublicKey]) -> Result<Judged, Fault> {
         let receipt = self.answer.receipt().ok_or(Fault::NoReceipt)?;
         let payload = receipt.verify(keys)?;
@@ -162,7 +162,9 @@ impl Answer {
                 }
                 let structured = result.get("structuredContent");
                 let structured = structured.map(|json| hex(&canonical(json)));
-                (sent.structured == structured).then_some(()).ok_or(Fault::Rows)
+                (sent.structured == structured)
+                    .then_some(())
+                    .ok_or(Fault::Rows)
             }
             Self::Lines(before, done) => {
                 let mut done = done.clone();
@@ -170,7 +172,9 @@ impl Answer {
                     members.remove("receipt");
                 }
                 let lines = lines_digest(sha_of(before), &done);
-                (sent.lines == Some(hex(&lines))).then_some(()).ok_or(Fault::Rows)
+                (sent.lines == Some(hex(&lines)))
+                    .then_some(())
+                    .ok_or(Fault::Rows)
             }
         }
     }

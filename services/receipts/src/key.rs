@@ -127,7 +127,11 @@ impl SigningKey {
     }
 
     fn public_pem(&self) -> Result<String, KeyError> {
-        let der: PublicKeyX509Der<'_> = self.pair.public_key().as_der().map_err(|_| KeyError::Unmade)?;
+        let der: PublicKeyX509Der<'_> = self
+            .pair
+            .public_key()
+            .as_der()
+            .map_err(|_| KeyError::Unmade)?;
         Ok(pem(PUBLIC, der.as_ref()))
     }
 }
@@ -155,7 +159,7 @@ impl PublicKey {
     /// Reads public keys: a set of keys in JSON (RFC 7517), or keys in PEM.
     ///
     /// # Errors
-    /// Fails if there is none.
+    /// Fails if the text has no such key.
     pub fn read(text: &[u8]) -> Result<Vec<Self>, KeyError> {
         let keys: Vec<_> = if text.trim_ascii_start().starts_with(b"{") {
             let set: KeySet = serde_json::from_slice(text).map_err(|_| KeyError::NotPublic)?;
@@ -303,7 +307,13 @@ mod tests {
 
     #[test]
     fn other_files_are_refused_without_quoting_them() {
-        for text in ["", "hunter2", "{}", r#"{"keys":[]}"#, r#"{"keys":[{"x":"AA"}]}"#] {
+        for text in [
+            "",
+            "hunter2",
+            "{}",
+            r#"{"keys":[]}"#,
+            r#"{"keys":[{"x":"AA"}]}"#,
+        ] {
             assert!(PublicKey::read(text.as_bytes()).is_err(), "{text}");
             let error = SigningKey::of_pem(text.as_bytes()).expect_err(text);
             assert!(!error.to_string().contains("hunter2"), "{error}");

@@ -1,6 +1,6 @@
 //! Receipts of answers.
 //!
-//! A receipt says which statement ran for whom, what the database was like then, and what was sent.
+//! A receipt names the statement that ran, its caller, the state of the database, and the answer.
 //! Its [`Payload`] is a leaf of a tree over all receipts that are ready at the same time, as in
 //! RFC 9162, and the root of the tree is signed with Ed25519. So one signature serves many receipts,
 //! and each of them is verified alone, without a network.

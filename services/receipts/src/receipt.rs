@@ -46,7 +46,7 @@ impl Receipt {
     /// Returns its payload, if one of these keys has signed it.
     ///
     /// # Errors
-    /// Fails if none has.
+    /// Fails if it is wrong, or its key is unknown.
     pub fn verify(&self, keys: &[PublicKey]) -> Result<Payload, ReceiptError> {
         let key = keys.iter().find(|key| **key.id() == *self.kid);
         let key = key.ok_or_else(|| ReceiptError::UnknownKey(self.kid.clone()))?;

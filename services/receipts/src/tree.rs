@@ -80,7 +80,11 @@ mod tests {
                 let own = leaves[usize::try_from(place).expect("small")];
                 assert_eq!(root(own, place, size, path), Some(top), "{place} of {size}");
                 assert_ne!(root(own, place + 1, size, path), Some(top), "{place}");
-                assert_ne!(root(leaf(b"other"), place, size, path), Some(top), "{place}");
+                assert_ne!(
+                    root(leaf(b"other"), place, size, path),
+                    Some(top),
+                    "{place}"
+                );
                 let longer = [&path[..], &[top]].concat();
                 assert_eq!(root(own, place, size, &longer), None, "{place} of {size}");
             }

@@ -72,7 +72,8 @@ impl SqlTools {
     pub fn hidden_arguments(&self, tool: &str) -> Vec<String> {
         let definition = self.definition(tool);
         let parameters = definition.map_or(&[][..], |it| &it.parameters);
-        let is_hidden = |it: &&Parameter| it.is_sensitive || matches!(it.filling, Filling::Bound(_));
+        let is_hidden =
+            |it: &&Parameter| it.is_sensitive || matches!(it.filling, Filling::Bound(_));
         let hidden = parameters.iter().filter(is_hidden);
         hidden.map(|it| it.name.clone()).collect()
     }

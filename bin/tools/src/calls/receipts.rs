@@ -25,7 +25,9 @@ impl McpDoor {
             Recorded::Statement(name) => arguments[name].as_str().map(str::to_owned),
             _ => None,
         };
-        let hidden = message.subject.map(|name| self.sql_tools.hidden_arguments(name));
+        let hidden = message
+            .subject
+            .map(|name| self.sql_tools.hidden_arguments(name));
         let hidden = hidden.unwrap_or_default();
         let parameters = canonical(&open_arguments(arguments, &hidden));
         let receipt = receipt.with_statement(statement.as_deref());

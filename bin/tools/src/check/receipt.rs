@@ -24,7 +24,9 @@ pub(crate) fn make_key(path: &Path) -> anyhow::Result<()> {
     let made = make_key_file(path).with_context(|| path.display().to_string());
     let (id, public) = made?;
     let (path, public) = (path.display(), public.display());
-    crate::print(&format!("{path}: key {id}; its public half is in {public}\n"))
+    crate::print(&format!(
+        "{path}: key {id}; its public half is in {public}\n"
+    ))
 }
 
 /// Verifies an answer by its receipt, and runs its request again if that is asked for.
@@ -71,7 +73,7 @@ fn refuse(options: &ReceiptOptions, error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Returns the public keys of the file that is named, or else those of the configuration.
+/// Returns the public keys of the file that is named, or else of the configuration.
 fn keys(overrides: &Overrides, options: &ReceiptOptions) -> anyhow::Result<Vec<PublicKey>> {
     if let Some(keys) = options.verification.named_keys()? {
         return Ok(keys);
@@ -81,7 +83,7 @@ fn keys(overrides: &Overrides, options: &ReceiptOptions) -> anyhow::Result<Vec<P
     Ok(keys.map(|keys| keys.public()).unwrap_or_default())
 }
 
-/// Runs a request again, and describes what has changed.
+/// Runs a request again, and describes the changes.
 fn replayed(
     overrides: &Overrides,
     options: &ReceiptOptions,

@@ -79,9 +79,12 @@ pub(super) fn run(
     }
     let identity = identity(caller.unwrap_or(&CallerName::Local), &configuration.auth)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let now = runtime
-        .context("cannot start")?
-        .block_on(answer(&configuration, identity.as_ref(), then, request))?;
+    let now = runtime.context("cannot start")?.block_on(answer(
+        &configuration,
+        identity.as_ref(),
+        then,
+        request,
+    ))?;
     let has_marks = configuration.secret_file.is_some();
     if has_marks && then.payload.identity != now.payload.identity {
         bail!(OTHER_RIGHTS);
@@ -139,7 +142,9 @@ fn refusal(text: &str) -> anyhow::Error {
     let last = text.trim_end().lines().next_back().unwrap_or_default();
     let answer: Value = serde_json::from_str(last).unwrap_or_default();
     let places = ["/result/content/0/text", "/error/message", "/error"];
-    let mut messages = places.iter().filter_map(|place| answer.pointer(place)?.as_str());
+    let mut messages = places
+        .iter()
+        .filter_map(|place| answer.pointer(place)?.as_str());
     match (answer["code"].as_str(), messages.next()) {
         (Some("denied" | "not_available" | "not_found"), _) => anyhow::anyhow!(OTHER_RIGHTS),
         (_, Some(message)) => anyhow::anyhow!("the request failed: {message}"),

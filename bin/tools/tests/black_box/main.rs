@@ -46,6 +46,7 @@ mod probes;
 mod prompts;
 mod query_api;
 mod reaching;
+mod receipts;
 mod reload;
 mod reload_definitions;
 mod replicas;

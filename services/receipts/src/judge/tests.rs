@@ -1,3 +1,5 @@
+use std::env;
+
 use serde_json::json;
 
 use super::*;
@@ -17,7 +19,9 @@ async fn signed(payloads: Vec<Payload>) -> (Keys, Vec<Receipt>) {
     drop(signer);
     let (mut signed, ()) = tokio::join!(tasks.join_all(), task.run());
     signed.sort_by_key(|(place, _)| *place);
-    let receipts = signed.into_iter().map(|(_, receipt)| receipt.expect("signed"));
+    let receipts = signed
+        .into_iter()
+        .map(|(_, receipt)| receipt.expect("signed"));
     (keys, receipts.collect())
 }
 
@@ -82,7 +86,10 @@ async fn each_flipped_byte_of_an_answer_fails() {
             let mut flipped = text.clone();
             flipped[place] ^= bit;
             let is_same = same_json(&text, &flipped);
-            assert!(is_same || judged(&flipped, &public).is_err(), "{place} {bit}");
+            assert!(
+                is_same || judged(&flipped, &public).is_err(),
+                "{place} {bit}"
+            );
         }
     }
 }
@@ -110,7 +117,10 @@ async fn forged_receipts_fail() {
     let public = keys.public();
     let text = text_of_lines(0, &foreign[0]);
     let unknown = ReceiptError::UnknownKey(foreign[0].kid.clone());
-    assert_eq!(judged(text.as_bytes(), &public).expect_err("foreign"), unknown.into());
+    assert_eq!(
+        judged(text.as_bytes(), &public).expect_err("foreign"),
+        unknown.into()
+    );
     let renamed = Receipt {
         kid: receipts[0].kid.clone(),
         ..foreign[0].clone()
@@ -147,14 +157,20 @@ async fn the_request_is_compared_if_it_was_kept() {
     let lines = text_of_lines(1, &receipts[0]);
     for (request, is_same) in [
         (json!({"sql": "SELECT 1"}), true),
-        (json!({"sql": "SELECT 1", "receipt": true, "confirm": "x"}), true),
+        (
+            json!({"sql": "SELECT 1", "receipt": true, "confirm": "x"}),
+            true,
+        ),
         (json!({"sql": "SELECT 2"}), false),
         (json!({"sql": "SELECT 1", "max_rows": 2}), false),
         (json!({}), false),
     ] {
         let kept = json!({"request": request, "response": lines}).to_string();
         let judged = Kept::read(&kept).judge(&public);
-        assert_eq!(judged.map_err(|it| it == Fault::Statement).err(), (!is_same).then_some(true));
+        assert_eq!(
+            judged.map_err(|it| it == Fault::Statement).err(),
+            (!is_same).then_some(true)
+        );
     }
 }
 
@@ -184,7 +200,9 @@ async fn a_result_of_a_tool_is_compared_with_its_text_its_rows_and_its_request()
     let changed = |pointer: &str, value: Value| {
         let mut kept = kept.clone();
         *kept.pointer_mut(pointer).expect(pointer) = value;
-        Kept::read(&kept.to_string()).judge(&keys.public()).map(drop)
+        Kept::read(&kept.to_string())
+            .judge(&keys.public())
+            .map(drop)
     };
     assert_eq!(changed("/response/id", json!(2)), Ok(()));
     let text = "/response/result/content/0/text";
@@ -193,6 +211,94 @@ async fn a_result_of_a_tool_is_compared_with_its_text_its_rows_and_its_request()
     assert_eq!(changed(row, json!(2)), Err(Fault::Rows));
     let limit = "/request/params/arguments/limit";
     assert_eq!(changed(limit, json!(6)), Err(Fault::Statement));
-    assert_eq!(changed("/request/params/name", json!("b")), Err(Fault::Statement));
-    assert_eq!(changed("/response/result/_meta", json!({})), Err(Fault::NoReceipt));
+    assert_eq!(
+        changed("/request/params/name", json!("b")),
+        Err(Fault::Statement)
+    );
+    assert_eq!(
+        changed("/response/result/_meta", json!({})),
+        Err(Fault::NoReceipt)
+    );
+}
+
+/// Returns a number of cases, which a long proof raises.
+fn cases(variable: &str, usual: u64) -> u64 {
+    let given = env::var(variable).ok();
+    given.map_or(usual, |text| text.parse().expect("a number"))
+}
+
+/// Random numbers from a fixed seed (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut number = self.0;
+        number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        number ^ (number >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        let end = u64::try_from(end).expect("small");
+        usize::try_from(self.next() % end).expect("small")
+    }
+
+    /// Changes one letter of a text in base64url.
+    fn bend(&mut self, text: &mut String) {
+        const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        let mut bytes = text.clone().into_bytes();
+        let place = self.below(bytes.len());
+        bytes[place] = LETTERS[self.below(LETTERS.len())];
+        *text = String::from_utf8(bytes).expect("ASCII");
+    }
+
+    /// Forges a receipt from good ones.
+    fn forge(&mut self, good: &[Receipt]) -> (Receipt, Receipt) {
+        let original = good[self.below(good.len())].clone();
+        let other = &good[self.below(good.len())];
+        let mut forged = original.clone();
+        match self.below(6) {
+            0 => self.bend(&mut forged.payload),
+            1 => self.bend(&mut forged.signature),
+            2 => forged.payload.clone_from(&other.payload),
+            3 => forged.signature.clone_from(&other.signature),
+            4 => forged.path.clone_from(&other.path),
+            _ => {
+                let place = self.below(forged.path.len().max(1));
+                match forged.path.get_mut(place) {
+                    Some(digest) => self.bend(digest),
+                    None => forged.path.push("A".repeat(43)),
+                }
+            }
+        }
+        (original, forged)
+    }
+}
+
+#[tokio::test]
+async fn made_receipts_verify_and_no_forged_one_does() {
+    let count = cases("MADE_RECEIPTS", 1_000);
+    let (keys, receipts) = signed((0..count).map(payload_of_lines).collect()).await;
+    let public = keys.public();
+    for (id, receipt) in (0..).zip(&receipts) {
+        let kept = Kept::read(&text_of_lines(id, receipt));
+        assert!(kept.judge(&public).is_ok(), "{id}");
+    }
+    let mut numbers = Numbers(7);
+    let mut forgeries = 0;
+    for _ in 0..cases("FORGED_RECEIPTS", 10_000) {
+        let (original, forged) = numbers.forge(&receipts);
+        // Receipts of one batch share a signature, and those at its end parts of their paths.
+        if forged != original {
+            forgeries += 1;
+            let error = forged.verify(&public).map(drop);
+            assert_eq!(
+                error,
+                Err(ReceiptError::Signature),
+                "{forged:?} of {original:?}"
+            );
+        }
+    }
+    assert!(forgeries > 5_000);
 }

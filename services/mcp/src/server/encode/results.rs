@@ -41,9 +41,12 @@ impl Encoder {
                 Content::Streamed(pieces) => {
                     Reply::stream(ResultBody::streamed(pieces, self.ending.clone(), seal))
                 }
-                Content::Texts(texts) => {
-                    self.blocks(texts.into_iter().map(Block::text), structure, Some(false), seal)
-                }
+                Content::Texts(texts) => self.blocks(
+                    texts.into_iter().map(Block::text),
+                    structure,
+                    Some(false),
+                    seal,
+                ),
                 _ if !self.is_negotiated => self.tool_error(NEEDS_NEWER_REVISION),
                 Content::Blocks(blocks) => self.blocks(blocks, structure, None, seal),
                 Content::Questions(questions) => self.questions(questions),
