@@ -67,6 +67,7 @@ impl Observed {
                 tracer,
                 sql_comment: configuration.sql_comment,
                 activity: None,
+                receipts: None,
             },
             trail,
             _page: page.map(MetricsPage::serve).into_iter().collect(),

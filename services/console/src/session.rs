@@ -89,6 +89,9 @@ pub struct Features {
     pub library: bool,
     /// An audit trail that can be read.
     pub audit: bool,
+    /// Receipts of answers; left out if there are none.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub receipts: bool,
 }
 
 /// Limits on the rows of a query.

@@ -110,6 +110,7 @@ impl Offered {
                 conversations: app.conversations.is_some(),
                 library: app.conversations.is_some(),
                 audit: audit.is_some_and(has_file),
+                receipts: configuration.receipts.key_file.is_some(),
             },
             limits: RowLimits {
                 row_limit,

@@ -1,5 +1,6 @@
 //! Tests of receipts.
 
+mod chapter;
 mod keys;
 mod replay;
 

@@ -77,6 +77,13 @@ export function previewOf(request: { database: string; sql: string }, signal: Ab
   return call('/api/query', { body: { ...request, preview: 'only' }, signal })
 }
 
+/** Runs a statement that only reads, and returns the request with the text of its answer and the receipt. */
+export async function withReceipt(request: QueryRequest): Promise<string> {
+  const asked = { ...request, receipt: 'rows' }
+  const response = await (await open('/api/query', { body: asked })).text()
+  return JSON.stringify({ request: asked, response })
+}
+
 /** Returns what has to be confirmed if that is why a request was refused. */
 export function demandOf(problem: unknown): Demand | null {
   if (!(problem instanceof Problem)) return null

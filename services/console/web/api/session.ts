@@ -22,6 +22,8 @@ export interface Session {
     conversations: boolean
     library: boolean
     audit: boolean
+    /** Is true if answers can have receipts; else absent. */
+    receipts?: true
   }
   limits: { row_limit: number; max_rows: number; max_export_rows: number }
 }

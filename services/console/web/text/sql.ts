@@ -74,6 +74,8 @@ export const sql = {
   planHint: 'Explain shows the plan. Explain analyze executes the statement and measures each node.',
   chartNone: 'No chart for these rows.',
 
+  keep: 'Keep with receipt',
+  keepHint: 'Reruns the statement, and saves the answer with its signed receipt.',
   exportMenu: 'Export',
   exportFormats: { csv: 'CSV', tsv: 'TSV', json: 'JSON', ndjson: 'JSON lines' },
   exportTitle: 'Export',

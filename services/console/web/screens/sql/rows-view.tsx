@@ -1,9 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
+import { withReceipt } from '../../api/query'
 import { Button } from '../../parts/button'
 import { Grid } from '../../parts/grid/grid'
 import type { GridModel } from '../../parts/grid/model'
 import type { Rows } from '../../parts/grid/rows'
+import { saveText } from '../../parts/save'
+import { toast } from '../../parts/toast'
 import { session } from '../../shell/session'
 import { sql as texts } from '../../text/sql'
 import { ExportDialog } from './export-dialog'
@@ -39,6 +42,11 @@ export function RowsView({ work, sheet, run, rows }: Props) {
             {texts.loadMore(more)}
           </Button>
         )}
+        {mayKeep(run) && (
+          <Button class="small" title={texts.keepHint} onClick={() => void keep(run)}>
+            {texts.keep}
+          </Button>
+        )}
         <Button icon="download" class="small" onClick={() => (exporting.value = true)}>
           {texts.exportMenu}
         </Button>
@@ -48,6 +56,24 @@ export function RowsView({ work, sheet, run, rows }: Props) {
       )}
     </>
   )
+}
+
+/** Tells whether a statement that only read can be kept with a receipt. */
+function mayKeep(run: Run): boolean {
+  const caller = session.value
+  const hasReceipts = caller && 'features' in caller && caller.features.receipts
+  return hasReceipts === true && run.done.value?.command === null
+}
+
+/** Saves an answer with its receipt. */
+async function keep(run: Run): Promise<void> {
+  const { database, limit } = run.order
+  try {
+    const kept = await withReceipt({ database, sql: run.sql, max_rows: limit })
+    saveText(kept, 'receipt.json', 'application/json')
+  } catch (problem) {
+    toast((problem as Error).message, 'danger')
+  }
 }
 
 /** The next limit, or 0 if there are no more rows or no higher limit. */
