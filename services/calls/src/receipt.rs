@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::Timestamp;
-use ziggurat_postgres::evidence::{Evidence, Facts};
+use ziggurat_postgres::call_context::{Evidence, Facts};
 use ziggurat_receipts::{
     AuditLine, CallerName, Digest, Payload, Receipt, Receipts, RowFacts, Sent, StatementDigest,
     Wanted, hex, sha256,

@@ -1,10 +1,13 @@
 //! The call that statements run for.
 
+mod evidence;
+
 use std::sync::Arc;
 
 use ziggurat_telemetry::traces::{SqlComment, StatementSpan, Trace};
 
-use crate::evidence::Evidence;
+pub(crate) use self::evidence::SNAPSHOT;
+pub use self::evidence::{Digest, Evidence, Facts, Snapshot};
 
 /// The trace of a call, and what PostgreSQL is told about the call in a comment; by default nothing
 /// of both.

@@ -41,7 +41,6 @@ pub mod call_context;
 pub mod database;
 pub mod driver;
 pub mod error;
-pub mod evidence;
 pub mod kind;
 pub mod large_rows;
 pub mod metadata;

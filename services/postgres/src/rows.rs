@@ -13,10 +13,10 @@ use ziggurat_runtime::lock;
 use ziggurat_text::{Line, Plain};
 
 use crate::{
+    call_context::Evidence,
     database::ResultMasks,
     driver::{self, Field},
     error::QueryError,
-    evidence::Evidence,
     kind::Kind,
     large_rows::LargeRowPermit,
     scalar::Scalar,

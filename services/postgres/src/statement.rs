@@ -505,7 +505,8 @@ impl Statement {
         let handoff = Handoff::default();
         let evidence = lease.call().evidence().cloned();
         if let Some(evidence) = &evidence {
-            evidence.begin(&self, &lease);
+            let Window { rows, offset } = self.window;
+            evidence.begin(lease.database(), &self.text, rows, offset);
         }
         let driver = Box::pin(executor::execute(lease, self, handoff.clone()));
         Rows::start(driver, handoff, evidence)

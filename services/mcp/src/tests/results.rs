@@ -176,6 +176,7 @@ fn a_stream_is_polled_as_it_is_read_and_dropped_before_its_end_is_sent() {
     let mut body = task::spawn(ResultBody::streamed(
         pieces,
         Ending::new(Revision::V2024_11_05, "}"),
+        None,
     ));
     let mut frame = || {
         let frame = assert_ready!(body.enter(|cx, body| body.poll_frame(cx)));

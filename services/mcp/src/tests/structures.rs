@@ -28,6 +28,15 @@ fn written(revision: Revision, result: ToolResult) -> (Value, bool) {
 }
 
 fn encoded(revision: Revision, is_negotiated: bool, result: ToolResult) -> (Value, bool) {
+    sealed(revision, is_negotiated, result, None)
+}
+
+fn sealed(
+    revision: Revision,
+    is_negotiated: bool,
+    result: ToolResult,
+    seal: Option<Box<dyn ResultSeal>>,
+) -> (Value, bool) {
     let server = ServerInfo::new("test", "0");
     let lists = (Tools::new(), Resources::new(), Prompts::new());
     let encoders = Encoders::new(&server, &lists.0, &lists.1, &lists.2);
@@ -36,7 +45,7 @@ fn encoded(revision: Revision, is_negotiated: bool, result: ToolResult) -> (Valu
         is_negotiated,
         ..Context::default()
     };
-    let Ok(reply) = encoders.of(&context).tool_result(Ok(result)) else {
+    let Ok(reply) = encoders.of(&context).tool_result(Ok(result), seal) else {
         panic!("a result");
     };
     let incoming = read(r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#.to_owned());
@@ -118,4 +127,79 @@ fn results_of_revision_2024_11_05_have_no_structure() {
         let (result, _) = encoded(Revision::V2024_11_05, is_negotiated, result);
         assert_eq!(result, json!({"content": [{"type": "text", "text": "a"}]}));
     }
+}
+
+/// Returns all that it was given as the member.
+#[derive(Default)]
+struct Echo(Vec<String>);
+
+impl Echo {
+    fn push(&mut self, part: &str, bytes: &[u8]) {
+        let text = str::from_utf8(bytes).expect("text");
+        self.0.push(format!("{part} {text}"));
+    }
+}
+
+impl ResultSeal for Echo {
+    fn text(&mut self, escaped: &[u8]) {
+        self.push("text", escaped);
+    }
+
+    fn content(&mut self, json: &[u8]) {
+        self.push("content", json);
+    }
+
+    fn structure(&mut self, json: &[u8]) {
+        self.push("structure", json);
+    }
+
+    fn close(self: Box<Self>) -> SealedMember {
+        Box::pin(async move { Some(("test/echo", json!(self.0).to_string())) })
+    }
+}
+
+#[test]
+fn a_seal_gets_what_is_sent_and_its_member_is_in_the_result() {
+    let pieces = || {
+        let text = |text: &str| Ok(Piece::Text(text.into()));
+        let structure = Ok(Piece::Structure(structure(&json!({"n": 1}))));
+        stream::iter([text("a\n"), text("b"), structure])
+    };
+    let cases: [(ToolResult, Value); 4] = [
+        (ToolResult::text("a\n"), json!([r"text a\n"])),
+        (
+            ToolResult::text("a").with_structure(Some(structure(&json!({"n": 1})))),
+            json!(["text a", r#"structure {"n":1}"#]),
+        ),
+        (
+            ToolResult::stream(pieces()),
+            json!([r"text a\n", "text b", r#"structure {"n":1}"#]),
+        ),
+        (
+            ToolResult::texts(["a".to_owned()]),
+            json!([r#"content [{"type":"text","text":"a"}]"#]),
+        ),
+    ];
+    for (result, given) in cases {
+        let seal = Some(Box::<Echo>::default() as Box<dyn ResultSeal>);
+        let (result, _) = sealed(Revision::V2026_07_28, true, result, seal);
+        assert_eq!(result["_meta"]["test/echo"], given, "{result}");
+        let server = &result["_meta"]["io.modelcontextprotocol/serverInfo"];
+        assert_eq!(server["name"], "test", "{result}");
+    }
+    let seal = Some(Box::<Echo>::default() as Box<dyn ResultSeal>);
+    let (result, _) = sealed(Revision::V2024_11_05, false, ToolResult::text("a"), seal);
+    let expected = json!({"content": [{"type": "text", "text": "a"}],
+        "_meta": {"test/echo": ["text a"]}});
+    assert_eq!(result, expected);
+}
+
+#[test]
+fn a_stream_that_fails_has_no_seal() {
+    let pieces = [Ok(Piece::Text("a".into())), Err(Reported::new("no"))];
+    let seal = Some(Box::<Echo>::default() as Box<dyn ResultSeal>);
+    let result = ToolResult::stream(stream::iter(pieces));
+    let (result, _) = sealed(Revision::V2026_07_28, true, result, seal);
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(result["_meta"]["test/echo"].is_null(), "{result}");
 }

@@ -23,7 +23,11 @@ fn run(home: &Home, block: &str) -> (Ran, String) {
 
 /// Returns whether an output is the printed one, where `…` and the id stand for any word.
 fn is_as_printed(output: &str, printed: &str) -> bool {
-    let words = |text: &str| text.split([' ', ',', ';']).map(str::to_owned).collect::<Vec<_>>();
+    let words = |text: &str| {
+        text.split([' ', ',', ';'])
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let (output, printed) = (words(output), words(printed));
     let is_word = |(found, shown): (&String, &String)| {
         found == shown || shown.contains('…') || shown.len() == 16

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    evidence::{Evidence, SNAPSHOT},
+    call_context::{Evidence, SNAPSHOT},
     statement::executor::{Access, CURSOR, Execution, INFALLIBLE, Route, Window},
 };
 

@@ -8,7 +8,7 @@ use std::{
 use aws_lc_rs::digest::{Context, SHA256, digest};
 use ziggurat_runtime::lock;
 
-use crate::{driver::Row, pool::Lease, statement::Statement};
+use crate::{database::Database, driver::Row};
 
 /// Number of rows that have a digest each.
 const MAX_EACH: usize = 1000;
@@ -116,16 +116,14 @@ impl Evidence {
     }
 
     /// Begins with a statement, in place of an earlier one.
-    pub(crate) fn begin(&self, statement: &Statement, lease: &Lease) {
-        let database = lease.database();
+    pub(crate) fn begin(&self, database: &Database, text: &str, limit: u32, offset: u64) {
         let identity = database.acts().map(|acting| acting.mark().to_owned());
-        let window = statement.window();
         let facts = Facts {
             database: database.name().to_owned(),
             identity,
-            text: sha256(statement.text().as_bytes()),
-            limit: window.rows,
-            offset: window.offset,
+            text: sha256(text.as_bytes()),
+            limit,
+            offset,
             snapshot: None,
             rows: 0,
             digest: Digest::default(),
@@ -240,7 +238,7 @@ mod tests {
     use futures_util::TryStreamExt as _;
 
     use super::*;
-    use crate::{call_context::CallContext, fixture::Fixture, rows::Rows};
+    use crate::{call_context::CallContext, fixture::Fixture, rows::Rows, statement::Statement};
 
     async fn run(fixture: &Fixture, sql: &str, evidence: &Evidence) -> Rows {
         let pool = fixture.readable();
