@@ -118,6 +118,9 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns the digest of JSON in its canonical form (RFC 8785).
+///
+/// # Panics
+/// Never panics: the keys are texts, and no number is infinite.
 #[must_use]
 pub fn canonical(json: &Value) -> Digest {
     let canonical = serde_json_canonicalizer::to_vec(json);

@@ -299,7 +299,7 @@ mod tests {
         let key = SigningKey::of_pem(&fs::read(&path).expect("text")).expect("a key");
         assert_eq!(*key.public.id(), id);
         let read = PublicKey::read(&fs::read(public).expect("text")).expect("a key");
-        assert_eq!(read, [key.public.clone()]);
+        assert_eq!(read, std::slice::from_ref(&key.public));
         let set = Keys::new(key, &read).published();
         assert_eq!(PublicKey::read(set.as_bytes()).expect("a set"), read);
         assert!(matches!(make_key_file(&path), Err(KeyError::Io(_))));

@@ -1,14 +1,16 @@
 //! The section `receipts` of a configuration.
 
 use std::{
+    fs, io,
     path::{Path, PathBuf},
     str::FromStr,
 };
 
 use thiserror::Error;
 use ziggurat_runtime::{
-    config::Section,
+    config::{Section, Value},
     file::{self, FileError},
+    private_file,
 };
 
 use crate::{KeyError, Keys, PublicKey, SigningKey};
@@ -62,7 +64,7 @@ impl Settings {
         let files = public_keys.list().unwrap_or_default();
         Self {
             key_file: section.key("key_file").resolved_path(),
-            public_keys: files.iter().filter_map(|it| it.resolved_path()).collect(),
+            public_keys: files.iter().filter_map(Value::resolved_path).collect(),
             mode: section.key("mode").parsed(str::parse).unwrap_or_default(),
             snapshot: section.key("snapshot").boolean().unwrap_or(usual.snapshot),
             v1: section.key("v1").boolean().unwrap_or(usual.v1),
@@ -80,6 +82,9 @@ impl Settings {
         let signing = SettingsError::of("receipts.key_file", path, |text| {
             SigningKey::of_pem(text.as_bytes())
         })?;
+        if let Ok(metadata) = fs::metadata(path) {
+            private_file::warn_of_access(path, &metadata);
+        }
         let mut former = Vec::new();
         for path in &self.public_keys {
             let read = |text: &str| PublicKey::read(text.as_bytes());
@@ -134,7 +139,7 @@ impl SettingsError {
     ) -> Result<T, Self> {
         let text = file::text(path, MAX_BYTES).map_err(|error| match error {
             FileError::Unreadable(error) => KeyError::Io(error),
-            other => KeyError::Io(std::io::Error::other(other)),
+            other => KeyError::Io(io::Error::other(other)),
         });
         text.and_then(|text| read(&text)).map_err(|source| Self {
             place,

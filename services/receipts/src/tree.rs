@@ -35,8 +35,12 @@ fn grow_part(leaves: &[Digest], paths: &mut [Vec<Digest>]) -> Digest {
     let (left_paths, right_paths) = paths.split_at_mut(split);
     let left = grow_part(left_leaves, left_paths);
     let right = grow_part(right_leaves, right_paths);
-    left_paths.iter_mut().for_each(|path| path.push(right));
-    right_paths.iter_mut().for_each(|path| path.push(left));
+    for path in left_paths {
+        path.push(right);
+    }
+    for path in right_paths {
+        path.push(left);
+    }
     node(&left, &right)
 }
 

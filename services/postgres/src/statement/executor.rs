@@ -274,9 +274,12 @@ impl Execution<'_> {
         let client = self.lease.begin();
         let opened = async {
             client.flush().await?;
-            while has_opening {
+            if !has_opening {
+                return Ok(());
+            }
+            loop {
                 match client.next().await? {
-                    Some(Event::Ready) | None => break,
+                    Some(Event::Ready) | None => return Ok(()),
                     Some(Event::Row(row)) => {
                         if let Some(evidence) = &evidence {
                             evidence.set_snapshot(&row);
@@ -285,7 +288,6 @@ impl Execution<'_> {
                     Some(_) => {}
                 }
             }
-            Ok(())
         };
         match opened.await {
             Ok(()) if has_opening => {

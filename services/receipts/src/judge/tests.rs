@@ -17,9 +17,9 @@ async fn signed(payloads: Vec<Payload>) -> (Keys, Vec<Receipt>) {
         tasks.spawn(async move { (place, signer.sign(payload.encode()).await) });
     }
     drop(signer);
-    let (mut signed, ()) = tokio::join!(tasks.join_all(), task.run());
-    signed.sort_by_key(|(place, _)| *place);
-    let receipts = signed
+    let (mut answers, ()) = tokio::join!(tasks.join_all(), task.run());
+    answers.sort_by_key(|(place, _)| *place);
+    let receipts = answers
         .into_iter()
         .map(|(_, receipt)| receipt.expect("signed"));
     (keys, receipts.collect())
@@ -227,11 +227,11 @@ fn cases(variable: &str, usual: u64) -> u64 {
     given.map_or(usual, |text| text.parse().expect("a number"))
 }
 
-/// Random numbers from a fixed seed (SplitMix64).
+/// Random numbers from a fixed seed (`SplitMix64`).
 struct Numbers(u64);
 
 impl Numbers {
-    fn next(&mut self) -> u64 {
+    fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut number = self.0;
         number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -241,7 +241,7 @@ impl Numbers {
 
     fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).expect("small");
-        usize::try_from(self.next() % end).expect("small")
+        usize::try_from(self.number() % end).expect("small")
     }
 
     /// Changes one letter of a text in base64url.
