@@ -319,7 +319,7 @@ fn others(
         router = router.route(&path, reading(file));
     }
     if let Some(receipts) = app.observation.calls.receipts.clone() {
-        let keys = async move || receipts::published(receipts.clone()).await;
+        let keys = async move || receipts::published(&receipts);
         router = router.route(receipts::PUBLIC_KEYS, reading(keys));
     }
     if let Some(sign_in) = sign_in {

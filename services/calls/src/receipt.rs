@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::Timestamp;
+use ziggurat_audit::Record;
 use ziggurat_postgres::call_context::{Evidence, Facts};
 use ziggurat_receipts::{
     AuditLine, CallerName, Digest, Payload, Receipt, Receipts, RowFacts, Sent, StatementDigest,
@@ -107,7 +108,7 @@ impl CallReceipt {
             None if self.is_concealed.load(Relaxed) => self.receipts.mark(&facts.text),
             None => StatementDigest::Sha256(hex(&facts.text)),
         };
-        let open = call.record().and_then(|record| record.open_line());
+        let open = call.record().and_then(Record::open_line);
         Payload {
             at: format!("{:.3}", Timestamp::now()),
             caller: self.caller.clone(),

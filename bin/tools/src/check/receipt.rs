@@ -3,7 +3,7 @@
 use std::{path::Path, process::ExitCode};
 
 use anyhow::Context as _;
-use ziggurat_receipts::{Judged, PublicKey, VerifyError, make_key_file};
+use ziggurat_receipts::{Judged, Keys, PublicKey, VerifyError, make_key_file};
 use ziggurat_runtime::{causes, console::print_error};
 
 use crate::{
@@ -64,8 +64,9 @@ fn refuse(options: &ReceiptOptions, error: &anyhow::Error) -> ExitCode {
     let file = options.verification.file.display();
     let fault = error.downcast_ref::<VerifyError>();
     if let Some(VerifyError::Fault(fault)) = fault {
-        return crate::print(&format!("{file}: {fault}\n"))
-            .map_or(ExitCode::FAILURE, |()| ExitCode::FAILURE);
+        // Where nothing can be printed, the exit code says it.
+        crate::print(&format!("{file}: {fault}\n")).ok();
+        return ExitCode::FAILURE;
     }
     for line in problems(error) {
         print_error(&format!("ERROR: {file}: {line}\n"));
@@ -80,7 +81,7 @@ fn keys(overrides: &Overrides, options: &ReceiptOptions) -> anyhow::Result<Vec<P
     }
     let loaded = Configuration::load(overrides, &ConfigSources::of_process())?;
     let keys = loaded.value.receipts.keys()?;
-    Ok(keys.map(|keys| keys.public()).unwrap_or_default())
+    Ok(keys.as_ref().map(Keys::public).unwrap_or_default())
 }
 
 /// Runs a request again, and describes the changes.

@@ -253,14 +253,13 @@ fn missing(rows: &[[u8; DIGEST_BYTES]], others: &[[u8; DIGEST_BYTES]]) -> Vec<us
     for digest in others {
         *left.entry(digest).or_default() += 1;
     }
-    let is_missing = |digest| match left.get_mut(digest) {
+    let mut is_missing = |digest| match left.get_mut(digest) {
         Some(count) if *count > 0 => {
             *count -= 1;
             false
         }
         _ => true,
     };
-    let mut is_missing = is_missing;
     let places = rows.iter().enumerate();
     places
         .filter_map(|(place, digest)| is_missing(digest).then_some(place))

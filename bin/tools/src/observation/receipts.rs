@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use axum::response::IntoResponse;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use tokio::task::JoinSet;
 use ziggurat_console::PublicUrl;
@@ -46,7 +47,7 @@ pub(crate) fn with_keys(
 }
 
 /// Answers with the public keys.
-pub(crate) async fn published(receipts: Receipts) -> impl axum::response::IntoResponse {
+pub(crate) fn published(receipts: &Receipts) -> impl IntoResponse + use<> {
     let headers = [
         (CONTENT_TYPE, "application/jwk-set+json"),
         // After a rotation the new key is soon needed.
