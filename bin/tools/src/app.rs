@@ -25,7 +25,7 @@ use ziggurat_tokens::issuer::{self, Issuer, TokenVerifier};
 use crate::{
     catalogue::{self, CatalogueBuilder, current::CurrentCatalogue, knowledge::Knowledge},
     configuration::{Auth, Configuration, Http, Loaded},
-    observation::{Observation, metrics, receipts},
+    observation::{Observation, metrics},
     providers::{Providers, proxy},
     reload::administered::{Administered, ReloadRequest},
     sign_in::{self, ServedSignIn, SignedTokens},
@@ -84,10 +84,9 @@ impl App {
     pub(crate) async fn build(loaded: &Loaded) -> anyhow::Result<Self> {
         let configuration = &loaded.value;
         // First, so that a second server on the same trail changes nothing.
-        let mut observation = Observation::start(configuration)?;
-        let (pools, reaper) = Pools::with_metrics(observation.calls.metrics.clone());
         let (mut tasks, mut keepers) = (JoinSet::new(), JoinSet::new());
-        observation.calls.receipts = receipts::start(configuration, &mut tasks)?;
+        let observation = Observation::start(configuration, &mut tasks)?;
+        let (pools, reaper) = Pools::with_metrics(observation.calls.metrics.clone());
         let readiness = readiness(&observation);
         // On standard input and output no client logs in, and no state is kept.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
@@ -117,9 +116,7 @@ impl App {
         let guard = token_verifier(configuration, accounts.as_ref(), &databases, &mut tasks)?;
         let http = configuration.http.as_ref();
         let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
-        let query = query_api(configuration, &databases, &builder)
-            .with_cut_off(cut_off.clone())
-            .with_receipts(observation.calls.receipts.clone());
+        let query = query_api(configuration, &databases, &builder).with_cut_off(cut_off.clone());
         // Failures are logged by the task that connects.
         time::timeout(WARM_UP_TIMEOUT, are_warm).await.ok();
         // Not earlier: the first check would compete with reading the tables.
@@ -243,6 +240,7 @@ fn query_api(
         builder.signer(),
         query_limits(configuration),
     )
+    .with_receipts(builder.receipts())
 }
 
 /// Returns the limits of statements over HTTP.

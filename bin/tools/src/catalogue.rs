@@ -121,6 +121,11 @@ impl CatalogueBuilder {
         self
     }
 
+    /// Returns the receipts of answers, if there are some.
+    pub(crate) fn receipts(&self) -> Option<Receipts> {
+        self.calls.receipts.clone()
+    }
+
     /// Returns the signer of confirmations.
     pub(crate) fn signer(&self) -> StateSigner {
         self.signer.clone()

@@ -275,10 +275,8 @@ fn read(file: &Section<'_>, overrides: &Overrides) -> Configuration {
         overrides.flags.has("debug"),
     );
     let path = |key: &str, variable: &str| file.key(key).var(variable).path();
-    let data_dir = file
-        .key("data_dir")
-        .var("ZIGGURAT_DATA_DIR")
-        .flag("data-dir");
+    let data_dir = file.key("data_dir").var("ZIGGURAT_DATA_DIR");
+    let data_dir = data_dir.flag("data-dir");
     let places = Places::of(file.sources(), data_dir.path(), "data");
     let http = file.section("http");
     let limits = file.section("limits");

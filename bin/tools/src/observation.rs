@@ -5,6 +5,7 @@ pub(crate) mod receipts;
 
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use ziggurat_audit::Trail;
 use ziggurat_calls::{Calls, activity::Activity, limits::Limits};
 use ziggurat_http::TraceExport;
@@ -29,12 +30,15 @@ pub(crate) struct Observation {
 // === impl Observation ===
 
 impl Observation {
-    /// Opens the audit trail, and starts the metrics and the traces.
+    /// Opens the audit trail, and starts the metrics, the traces and the receipts.
     ///
     /// # Errors
     /// Fails if the file of the trail cannot be used, or another server writes it, and if traces
-    /// cannot be exported with these settings.
-    pub(crate) fn start(configuration: &Configuration) -> anyhow::Result<Self> {
+    /// cannot be exported with these settings, or a key of receipts cannot be read.
+    pub(crate) fn start(
+        configuration: &Configuration,
+        tasks: &mut JoinSet<()>,
+    ) -> anyhow::Result<Self> {
         let trail = Trail::open(configuration.audit.as_ref())?;
         let metrics = metrics::start(configuration, trail.as_ref());
         let telemetry = &configuration.telemetry;
@@ -51,6 +55,7 @@ impl Observation {
                 metrics,
                 tracer,
                 activity,
+                receipts: receipts::start(configuration, tasks)?,
                 ..Calls::default()
             },
             trail,

@@ -38,7 +38,7 @@ pub(crate) fn with_keys(
     let (receipts, task) = Receipts::new(
         keys,
         configuration.receipts.clone(),
-        public_url.map(|url| PublicUrl::origin(url).to_string()),
+        public_url.map(PublicUrl::origin),
         VERSION,
         secret.as_deref().filter(|secret| !secret.is_empty()),
     );
