@@ -89,7 +89,7 @@ pub struct Features {
     pub library: bool,
     /// An audit trail that can be read.
     pub audit: bool,
-    /// Receipts of answers; left out if there are none.
+    /// Receipts of answers; left out if the server has no key for them.
     #[serde(skip_serializing_if = "Not::not")]
     pub receipts: bool,
 }
