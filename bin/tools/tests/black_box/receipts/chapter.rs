@@ -8,7 +8,8 @@ const CHAPTER: &str = include_str!("../../../../../docs/src/receipts.md");
 
 /// Returns the code blocks of the chapter in a language.
 fn blocks(language: &str) -> Vec<&'static str> {
-    let rest = CHAPTER.split(&format!("```{language}\n")).skip(1);
+    let fence = format!("```{language}\n");
+    let rest = CHAPTER.split(&*fence).skip(1);
     rest.filter_map(|block| block.split("```").next()).collect()
 }
 
@@ -58,10 +59,10 @@ fn the_example_of_the_chapter_does_as_it_says() {
          INSERT INTO orders SELECT n, 5.00 FROM generate_series(1, 12) n",
     );
     let home = Home::new();
-    let [make, good, bad, ..] = blocks("console")[..] else {
+    let [first, good, bad, ..] = blocks("console")[..] else {
         panic!("three commands")
     };
-    let (made, printed) = run(&home, make);
+    let (made, printed) = run(&home, first);
     assert!(is_as_printed(&made.stdout, &printed), "{made:?}");
     let section = blocks("yaml")[0];
     home.configure(&format!("databases:\n{}{section}", postgres.entry("shop")));
