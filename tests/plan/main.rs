@@ -48,6 +48,7 @@ const LEVELS: [&[&str]; 10] = [
     &[
         "services/changes",
         "services/knowledge",
+        "services/prove",
         "services/state",
         "services/tokens",
         "services/vector-search",

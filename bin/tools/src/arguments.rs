@@ -6,6 +6,7 @@
 mod caller;
 mod command;
 mod flags;
+mod prove;
 mod setup;
 mod sign_in;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use self::flags::{GROUPS, HELP};
 pub(crate) use self::{
     caller::CallerName,
     command::{AdoptOptions, BuildOptions, CheckOptions, Command, Given, ReceiptOptions},
+    prove::{ProveOptions, ProveTarget, ProvedCaller},
     setup::{Admission, Asked, ClientName, Expected, TransportKind},
     sign_in::SignInCommand,
     usage::{reference, render as usage},

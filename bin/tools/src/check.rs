@@ -3,10 +3,10 @@
 pub(crate) mod connections;
 pub(crate) mod doctor;
 mod guards;
-mod identity;
+pub(crate) mod identity;
 pub(crate) mod receipt;
 mod replay;
-mod view;
+pub(crate) mod view;
 
 use std::{process::ExitCode, time::Duration};
 

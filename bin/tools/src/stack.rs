@@ -153,6 +153,25 @@ pub(crate) fn build(
         .service(routes.context("the path of the description")?))
 }
 
+/// Builds the endpoints below `/api/` for requests of this process, which have their identity.
+///
+/// # Errors
+/// Fails if the challenge for a missing token is not valid.
+pub(crate) fn endpoints(configuration: &Configuration, app: &App) -> anyhow::Result<Router> {
+    let challenge = resource::challenge(None, None)?;
+    let bodies = BodyLimitLayer::new(configuration.limits.max_body_bytes);
+    let door = door(app);
+    let routes = databases(app, None, &bodies).merge(others(app, None, &challenge, None, &bodies));
+    let call = AdmitLayer::new(move |request: &mut Request<_>| {
+        let limited = door.admit(request)?;
+        door.route(request)?;
+        Ok(limited)
+    });
+    let routes = ServiceBuilder::new().layer(call).service(routes);
+    // A path that a caller does not see is changed before its route is looked for.
+    Ok(Router::new().fallback_service(routes))
+}
+
 /// Returns the origins of pages that may call the server, including the origins of the console.
 fn page_origins(http: &Http, console: Option<&Console>) -> anyhow::Result<Origins> {
     let origins = http.origins().context("http.allowed_origins")?;

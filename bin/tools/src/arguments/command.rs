@@ -11,12 +11,13 @@ use ziggurat_tokens::{ClaimError, Claims, NewClaims, TokenCommand, TokenOptions}
 
 use crate::arguments::{
     CallerName, Refusal,
+    prove::ProveOptions,
     setup::{Asked, ClientName, word},
     sign_in::SignInCommand,
 };
 
 /// Flags that select a command, in the order of the usage.
-const COMMANDS: [&str; 32] = [
+const COMMANDS: [&str; 33] = [
     "openapi",
     "version",
     "man",
@@ -49,12 +50,20 @@ const COMMANDS: [&str; 32] = [
     "make-receipt-key",
     "verify-receipt",
     "adopt",
+    "prove",
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 42] = [
+const DETAILS: [(&str, &[&str]); 49] = [
     ("connect", &["check-config"]),
-    ("as", &["check-config", "verify-receipt"]),
+    ("as", &["check-config", "verify-receipt", "prove"]),
+    ("against", &["prove"]),
+    ("as-claim", &["prove"]),
+    ("against-claim", &["prove"]),
+    ("copy", &["prove"]),
+    ("canaries", &["prove"]),
+    ("database", &["prove"]),
+    ("sarif", &["prove"]),
     ("json", &["doctor", "adopt"]),
     ("strict", &["doctor"]),
     ("timeout", &["doctor"]),
@@ -224,6 +233,8 @@ pub(crate) enum Command {
     MakeReceiptKey(PathBuf),
     /// Verify an answer by its receipt.
     VerifyReceipt(ReceiptOptions),
+    /// Prove that the answers of a caller do not depend on rows of another.
+    Prove(Box<ProveOptions>),
     /// Convert configurations of other servers.
     Adopt(AdoptOptions),
 }
@@ -258,6 +269,7 @@ impl Command {
             | Self::VerifyAudit(_)
             | Self::MakeReceiptKey(_)
             | Self::VerifyReceipt(_)
+            | Self::Prove(_)
             | Self::Adopt(_) => None,
         }
     }
@@ -316,7 +328,7 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
         }
         "check-config" => Command::Check(CheckOptions {
             connects: flags.has("connect"),
-            caller: caller(flags)?,
+            caller: named_caller(flags, "as")?,
         }),
         "doctor" => Command::Examine(doctor::Options::of_flags(flags).map_err(Refusal::usage)?),
         "healthcheck" if flags.text(name) == Some("ready") => Command::AskHealth("/ready"),
@@ -328,6 +340,7 @@ fn command(name: &str, flags: &Flags) -> Result<Command, Refusal> {
             )
         }
         "print-seal-sql" => Command::PrintSealSql(flags.owned(name).unwrap_or_default()),
+        "prove" => Command::Prove(Box::new(ProveOptions::of_flags(flags)?)),
         "init" => Command::Init(Asked::of_flags(flags)?),
         "build-knowledgebase" => Command::BuildKnowledgebase(BuildOptions {
             folders: flags.paths(name).collect(),
@@ -447,13 +460,13 @@ fn expect_first(flags: &Flags) -> Result<Option<u64>, Refusal> {
     flags.text("expect-first").map(number).transpose()
 }
 
-/// Returns the caller that `-as` names.
-fn caller(flags: &Flags) -> Result<Option<CallerName>, Refusal> {
+/// Returns the caller that a flag names.
+pub(super) fn named_caller(flags: &Flags, flag: &str) -> Result<Option<CallerName>, Refusal> {
     let caller = |text: &str| {
-        let refusal = |expected| Refusal::value(text, "-as <caller>", expected);
+        let refusal = |expected| Refusal::value(text, &format!("-{flag} <caller>"), expected);
         text.parse::<CallerName>().map_err(refusal)
     };
-    flags.text("as").map(caller).transpose()
+    flags.text(flag).map(caller).transpose()
 }
 
 /// Reads the names of a repeated flag, each once.
@@ -468,7 +481,7 @@ fn toolsets(flags: &Flags) -> Vec<String> {
 }
 
 /// Reads the claims of a repeated flag. The error has no value.
-fn claims<T>(
+pub(super) fn claims<T>(
     flags: &Flags,
     flag: &str,
     check: impl FnOnce(NewClaims) -> Result<T, ClaimError>,

@@ -3,6 +3,8 @@
 use ziggurat_doctor::flags::{DOCTOR, HEALTHCHECK, JSON, STRICT, TIMEOUT};
 use ziggurat_runtime::flags::{Flag, Takes};
 
+use crate::arguments::prove::PROVE;
+
 /// The flags of `-help` itself.
 pub(super) const HELP: &[Flag] = &[
     Flag::switch("h", "Print this"),
@@ -194,7 +196,8 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
                 "as",
                 "caller",
                 "With -check-config: print what a caller would see; with -replay: run as this \
-                 caller: token:ID, user:NAME, client:ID[,scope…] or local",
+                 caller; with -prove: the caller who asks: token:ID, user:NAME, client:ID[,scope…] \
+                 or local",
             ),
             DOCTOR,
             Flag::switch(JSON.name, "With -doctor and -adopt: print JSON"),
@@ -452,6 +455,7 @@ pub(super) const GROUPS: &[(&str, &[Flag])] = &[
             ),
         ],
     ),
+    ("Proof of isolation (the server does not start)", PROVE),
     (
         "Receipts (the server does not start)",
         &[

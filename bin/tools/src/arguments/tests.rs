@@ -152,7 +152,7 @@ fn help_can_be_asked_for_in_four_ways() {
 fn the_usage_names_every_flag_once_with_a_line_of_its_own() {
     let usage = usage();
     let flags: Vec<_> = GROUPS.iter().flat_map(|(_, flags)| *flags).collect();
-    assert_eq!(flags.len(), 101);
+    assert_eq!(flags.len(), 109);
     for flag in flags {
         let shown = format!("\n  -{} ", flag.name);
         assert_eq!(usage.matches(&shown).count(), 1, "{shown}");
@@ -298,4 +298,63 @@ fn a_flag_for_folders_can_be_repeated() {
 fn the_reference_of_the_manual_shows_every_flag() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/FLAGS.txt");
     committed::assert_current(path, &usage());
+}
+
+#[test]
+fn a_proof_needs_two_callers_and_one_place() {
+    let callers = ["-prove", "-as", "user:a", "-against", "client:b"];
+    for (more, message) in [
+        (&[][..], "-prove needs -copy or -canaries"),
+        (
+            &["-copy", "postgres://x", "-canaries", "f"],
+            "-copy and -canaries exclude each other",
+        ),
+        (
+            &["-copy", "x", "-as-claim", "t=1"],
+            "-as-claim goes with -as client:ID",
+        ),
+        (&["-copy", "x", "-against-claim", "t"], "-against-claim: "),
+        (
+            &["-copy", "x", "-against", "user:a"],
+            "-as and -against name the same caller",
+        ),
+        (
+            &["-copy", "x", "-against", "b"],
+            "invalid value 'b' for '-against <caller>'",
+        ),
+    ] {
+        let refusal = refused(&[&callers[..], more].concat());
+        assert_eq!(refusal.exit_code(), 2, "{more:?}");
+        let text = refusal.to_string();
+        assert!(text.starts_with(&format!("Error: {message}")), "{text}");
+    }
+    for (words, message) in [
+        (&["-prove", "-copy", "x"][..], "-prove needs -as <caller>"),
+        (
+            &["-prove", "-copy", "x", "-as", "local"],
+            "-prove needs -against <caller>",
+        ),
+        (&["-against", "local"], "-against goes with -prove"),
+        (&["-as", "local"], "-as goes with -check-config or -prove"),
+        (
+            &["-prove", "-check-config"],
+            "-check-config and -prove exclude each other",
+        ),
+    ] {
+        let text = refused(words).to_string();
+        assert!(text.starts_with(&format!("Error: {message}\n")), "{text}");
+    }
+    let words = [
+        "-copy",
+        "x",
+        "-against-claim",
+        "tenant=blue",
+        "-database",
+        "shop",
+    ];
+    let Command::Prove(options) = command(&[&callers[..], &words].concat()) else {
+        panic!("a proof");
+    };
+    assert_eq!(options.database.as_deref(), Some("shop"));
+    assert_eq!(options.other.claims.names().collect::<Vec<_>>(), ["tenant"]);
 }

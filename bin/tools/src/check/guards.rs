@@ -108,7 +108,7 @@ impl From<PolicyFinding> for Weakness {
     fn from(found: PolicyFinding) -> Self {
         Self {
             is_problem: found.is_problem,
-            text: found.text,
+            text: found.to_string(),
             fix: found.advice,
         }
     }

@@ -14,22 +14,27 @@ use crate::{arguments::CallerName, configuration::Auth};
 ///
 /// # Errors
 /// Fails if no request of this caller can be admitted.
-pub(super) fn identity(caller: &CallerName, auth: &Auth) -> anyhow::Result<Option<Identity>> {
+pub(crate) fn identity(caller: &CallerName, auth: &Auth) -> anyhow::Result<Option<Identity>> {
     let (holder, claims) = match caller {
         CallerName::Local => return Ok(None),
         _ if !auth.is_enabled => {
             bail!("authentication is off, so every caller is local");
         }
-        CallerName::Token(id) => return program(id, auth).map(Some),
+        CallerName::Token(id) => return program(caller, id, auth).map(Some),
         CallerName::User(name) => user(name, auth)?,
         CallerName::Client(name, scopes) => (client(name, scopes, auth)?, Claims::default()),
     };
     Ok(Some(
-        Identity::new(TokenHash::of(""), holder).with_claims(claims),
+        Identity::new(digest(caller), holder).with_claims(claims),
     ))
 }
 
-fn program(id: &str, auth: &Auth) -> anyhow::Result<Identity> {
+/// Returns a digest in place of the one of a token. Two callers never share a session.
+fn digest(caller: &CallerName) -> TokenHash {
+    TokenHash::of(&caller.to_string())
+}
+
+fn program(caller: &CallerName, id: &str, auth: &Auth) -> anyhow::Result<Identity> {
     let tokens = TokenFile::new(&auth.token_file).list()?;
     let token = tokens.into_iter().find(|token| token.id == id);
     let token = token.with_context(|| format!("no API token has the id {id}"))?;
@@ -40,7 +45,7 @@ fn program(id: &str, auth: &Auth) -> anyhow::Result<Identity> {
         id: token.id.into(),
         database: token.database.map(Arc::from),
     };
-    let identity = Identity::new(TokenHash::of(""), holder);
+    let identity = Identity::new(digest(caller), holder);
     Ok(identity
         .with_claims(token.claims)
         .with_toolsets(token.toolsets))

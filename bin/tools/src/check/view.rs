@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use tower::{ServiceBuilder, ServiceExt as _};
 use ziggurat_calls::Caller;
 use ziggurat_layers::json_rpc::JsonRpcLayer;
-use ziggurat_mcp::protocol::{self, ProtocolLayer};
+use ziggurat_mcp::{
+    Mcp,
+    protocol::{self, ProtocolLayer},
+};
 use ziggurat_sql_tools::ClaimedTool;
 use ziggurat_tokens::{CallerId, Identity};
 
@@ -89,7 +92,7 @@ async fn listed(
     let mut names = Vec::new();
     let mut params = json!({});
     loop {
-        let answer = ask(catalogue, identity, method, &params).await;
+        let answer = ask(&catalogue.mcp, identity, method, &params).await;
         let entries = answer["result"][list].as_array().into_iter().flatten();
         names.extend(entries.filter_map(|entry| entry[key].as_str().map(str::to_owned)));
         match &answer["result"]["nextCursor"] {
@@ -99,8 +102,9 @@ async fn listed(
     }
 }
 
-async fn ask(
-    catalogue: &Catalogue,
+/// Makes a call without a socket.
+pub(crate) async fn ask(
+    mcp: &Mcp,
     identity: Option<&Identity>,
     method: &str,
     params: &Value,
@@ -116,7 +120,7 @@ async fn ask(
     let service = ServiceBuilder::new()
         .layer(JsonRpcLayer::new().with_dialect_of(protocol::dialect_of))
         .layer(ProtocolLayer::http())
-        .service(catalogue.mcp.clone());
+        .service(mcp.clone());
     let Ok(response) = service.oneshot(request).await;
     let body = to_bytes(Body::new(response.into_body()), usize::MAX).await;
     serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default()

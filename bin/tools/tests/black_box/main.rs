@@ -44,6 +44,7 @@ mod previews;
 mod print_client;
 mod probes;
 mod prompts;
+mod prove;
 mod query_api;
 mod reaching;
 mod receipts;

@@ -130,7 +130,7 @@ fn a_sound_database_has_no_finding() {
 }
 
 /// Designs of row security without a weakness, each beside the one of [`SOUND`].
-const SOUND_SCHEMAS: [&str; 10] = [
+pub(crate) const SOUND_SCHEMAS: [&str; 10] = [
     "CREATE TABLE t (owner name); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
      CREATE POLICY p ON t USING (owner = current_user);",
     "CREATE TABLE t (tenant uuid); ALTER TABLE t ENABLE ROW LEVEL SECURITY;

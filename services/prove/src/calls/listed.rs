@@ -1,0 +1,225 @@
+//! Calls of everything that the server lists for A.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    calls::{
+        case::{Case, Known},
+        request::Request,
+    },
+    party::Side,
+    rule::Rule,
+};
+
+/// The lists of the protocol, each with its member.
+pub(crate) const LISTS: [(&str, &str); 4] = [
+    ("tools/list", "tools"),
+    ("resources/list", "resources"),
+    ("resources/templates/list", "resourceTemplates"),
+    ("prompts/list", "prompts"),
+];
+
+/// Tools that are called for each object.
+const PER_OBJECT: [&str; 10] = [
+    "query_database",
+    "execute_explain",
+    "count_rows",
+    "get_schema_info",
+    "search_schema",
+    "similarity_search",
+    "read_resource",
+    "generate_embedding",
+    "search_knowledgebase",
+    "query",
+];
+
+/// Requests below `/api/` that need no statement.
+const PATHS: [(Rule, &str); 4] = [
+    (Rule::Value, "/api/databases"),
+    (Rule::Statistics, "/api/schema"),
+    (Rule::Value, "/api/activity"),
+    (Rule::Value, "/api/user/info"),
+];
+
+/// Makes up the calls of listed things. `lists` are in the order of [`LISTS`].
+pub(super) fn of_lists(known: &Known<'_>, lists: &[Vec<Value>; 4]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut add = |rule: Rule, entrance: &str, request: Request, sent: Vec<String>| {
+        cases.push(Case {
+            rule,
+            object: None,
+            entrance: entrance.to_owned(),
+            is_table: false,
+            request,
+            sent,
+        });
+    };
+    for (method, _) in LISTS {
+        add(
+            Rule::Value,
+            method,
+            Request::mcp(method, json!({})),
+            Vec::new(),
+        );
+    }
+    for (rule, path) in PATHS {
+        add(rule, path, Request::get(path), Vec::new());
+    }
+    let [tools, resources, templates, prompts] = lists;
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap_or_default();
+        if PER_OBJECT.contains(&name) {
+            continue;
+        }
+        for (arguments, sent) in arguments(known, &tool["inputSchema"]) {
+            add(Rule::Row, name, Request::tool(name, &arguments), sent);
+        }
+    }
+    for resource in resources {
+        let uri = json!({"uri": resource["uri"]});
+        add(
+            Rule::Row,
+            "resources/read",
+            Request::mcp("resources/read", uri.clone()),
+            Vec::new(),
+        );
+        add(
+            Rule::Row,
+            "read_resource",
+            Request::tool("read_resource", &uri),
+            Vec::new(),
+        );
+    }
+    for relation in &known.schema.relations {
+        let places = [
+            format!(
+                "pg://{}/{}/{}",
+                known.database, relation.schema, relation.name
+            ),
+            format!(
+                "pg://{}/{}/{}/columns",
+                known.database, relation.schema, relation.name
+            ),
+        ];
+        for uri in places {
+            let request = Request::mcp("resources/read", json!({"uri": uri}));
+            add(Rule::Statistics, "resources/read", request, Vec::new());
+        }
+    }
+    for prompt in prompts {
+        let (arguments, sent) = of_prompt(known, prompt);
+        let params = json!({"name": prompt["name"], "arguments": arguments});
+        add(
+            Rule::Value,
+            "prompts/get",
+            Request::mcp("prompts/get", params),
+            sent,
+        );
+    }
+    for params in completions(known, templates, prompts) {
+        let request = Request::mcp("completion/complete", params);
+        add(Rule::Value, "completion/complete", request, Vec::new());
+    }
+    cases
+}
+
+/// Returns arguments that a schema takes: the required ones, with values of A and of B.
+fn arguments(known: &Known<'_>, schema: &Value) -> Vec<(Value, Vec<String>)> {
+    let mut lists = Vec::new();
+    for side in [Side::A, Side::B] {
+        let (mut arguments, mut sent) = (Map::new(), Vec::new());
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        for (name, property) in properties {
+            let value = argument(known, name, property, side);
+            if side == Side::B {
+                sent.extend(value.as_str().map(str::to_owned));
+            }
+            let required = schema["required"].as_array().into_iter().flatten();
+            let is_required = required.into_iter().any(|it| it == name);
+            if is_required || property.get("default").is_none() {
+                arguments.insert(name.clone(), value);
+            }
+        }
+        let list = (Value::Object(arguments), sent);
+        if !lists.contains(&list) {
+            lists.push(list);
+        }
+    }
+    lists
+}
+
+/// Returns a value that a property takes.
+fn argument(known: &Known<'_>, name: &str, property: &Value, side: Side) -> Value {
+    if name == "database" {
+        return json!(known.database);
+    }
+    if let Some(first) = property["enum"].as_array().and_then(|it| it.first()) {
+        return first.clone();
+    }
+    let table = known.schema.relations.iter().find(|it| it.is_table());
+    let rows = table.map(|table| match side {
+        Side::A => known.planted.rows(Side::A, &table.oid),
+        Side::B => known.planted.of_b(&table.oid),
+    });
+    let row = rows.and_then(<[_]>::first);
+    let members = || row.into_iter().flat_map(|row| row.values());
+    let own = row.and_then(|row| row.get(name));
+    match property["type"].as_str() {
+        Some("integer" | "number") => {
+            let own = own.filter(|it| it.is_number()).cloned();
+            let any = || members().find(|it| it.is_number()).cloned();
+            own.or_else(any).unwrap_or_else(|| json!(1))
+        }
+        Some("boolean") => json!(true),
+        Some("array") => json!([]),
+        _ => {
+            let own = own.filter(|it| it.is_string()).cloned();
+            let any = || members().find(|it| it.is_string()).cloned();
+            own.or_else(any).unwrap_or_else(|| json!("x"))
+        }
+    }
+}
+
+fn of_prompt(known: &Known<'_>, prompt: &Value) -> (Value, Vec<String>) {
+    let arguments = prompt["arguments"].as_array().into_iter().flatten();
+    let arguments = arguments.filter_map(|it| it["name"].as_str());
+    let table = known.schema.relations.first();
+    let name = table.map_or("x", |table| &*table.name);
+    let filled = arguments.map(|argument| (argument.to_owned(), json!(name)));
+    (Value::Object(filled.collect()), Vec::new())
+}
+
+/// Returns requests for values of all arguments of templates and prompts.
+fn completions(known: &Known<'_>, templates: &[Value], prompts: &[Value]) -> Vec<Value> {
+    let mut found = Vec::new();
+    let context =
+        |schema: &str| json!({"arguments": {"database": known.database, "schema": schema}});
+    let schema = known
+        .schema
+        .relations
+        .first()
+        .map_or("public", |it| &it.schema);
+    for template in templates {
+        let uri = template["uriTemplate"].as_str().unwrap_or_default();
+        let names = uri
+            .split('{')
+            .skip(1)
+            .filter_map(|rest| rest.split('}').next());
+        for name in names {
+            found.push(json!({
+                "ref": {"type": "ref/resource", "uri": uri},
+                "argument": {"name": name, "value": ""}, "context": context(schema),
+            }));
+        }
+    }
+    for prompt in prompts {
+        let arguments = prompt["arguments"].as_array().into_iter().flatten();
+        for argument in arguments {
+            found.push(json!({
+                "ref": {"type": "ref/prompt", "name": prompt["name"]},
+                "argument": {"name": argument["name"], "value": ""},
+            }));
+        }
+    }
+    found
+}
