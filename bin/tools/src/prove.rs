@@ -8,6 +8,7 @@ use std::{fs, process::ExitCode, sync::Arc};
 
 use anyhow::{Context as _, anyhow, bail};
 use tokio::{runtime, task::JoinSet, time};
+use ziggurat_calls::limits;
 use ziggurat_databases::Databases;
 use ziggurat_postgres::{
     database::{Database, Settings},
@@ -16,14 +17,18 @@ use ziggurat_postgres::{
     single_round_trip::ReadOnlyQuery,
 };
 use ziggurat_prove::{Party, Proof, ProveError, Report, Search, ThrowAwayDatabase, World, sarif};
-use ziggurat_runtime::{Secret, console::print_error, signals};
+use ziggurat_runtime::{
+    Secret,
+    console::{print_error, print_warnings},
+    signals,
+};
 
 use self::{parties::Callers, served::Served};
 use crate::{
     app,
     arguments::{Overrides, ProveOptions, ProveTarget},
     check::CLOSE_TIMEOUT,
-    configuration::{ConfigSources, Configuration, Entry, Loaded},
+    configuration::{ConfigSources, Configuration, Entry, Loaded, TelemetrySettings},
     interface::{NAME, VERSION},
     problems,
 };
@@ -60,6 +65,7 @@ pub(crate) fn run(overrides: &Overrides, options: &ProveOptions) -> ExitCode {
 
 fn prove(overrides: &Overrides, options: &ProveOptions) -> anyhow::Result<Report> {
     let mut loaded = Configuration::load(overrides, &ConfigSources::of_process())?;
+    print_warnings(&loaded.warnings);
     let callers = Callers::find(options, &loaded.value)?;
     put_first(&mut loaded.value, options.database.as_deref())?;
     quiet(&mut loaded.value);
@@ -105,8 +111,8 @@ fn quiet(configuration: &mut Configuration) {
     configuration.auth.is_enabled = false;
     configuration.state = None;
     configuration.audit = None;
-    configuration.telemetry = Default::default();
-    configuration.callers = Default::default();
+    configuration.telemetry = TelemetrySettings::default();
+    configuration.callers = limits::Settings::default();
 }
 
 /// Makes the proof in a throw-away database, which is empty afterwards, whatever happens.

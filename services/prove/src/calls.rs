@@ -18,9 +18,9 @@ pub(crate) fn all(known: &Known<'_>, lists: &[Vec<Value>; 4]) -> Vec<Case> {
     let mut cases = listed::of_lists(known, lists);
     cases.extend(of_objects(known));
     if !takes_database(&lists[0]) {
-        cases
-            .iter_mut()
-            .for_each(|case| case.request.without_database());
+        for case in &mut cases {
+            case.request.without_database();
+        }
     }
     cases
 }

@@ -54,13 +54,13 @@ impl Planted {
     ) -> Result<Self, ProveError> {
         let mut planted = Self::default();
         let names = [&parties[0], &parties[1]].map(Party::names).concat();
-        let owned = ownership(schema, &names);
+        let with_rows = ownership(schema, &names);
         let order = order::by_dependency(schema);
         for side in [Side::A, Side::B] {
             let party = &parties[side.index()];
             party.take_settings(owner).await?;
             for table in &order {
-                if side == Side::B && !owned.contains(&table.oid) {
+                if side == Side::B && !with_rows.contains(&table.oid) {
                     continue;
                 }
                 planted
@@ -88,9 +88,9 @@ impl Planted {
             Side::A => ROWS_OF_A,
             Side::B => world.rows_of_b(),
         };
-        let mut planter = Planter::new(schema, table, party, side, world);
+        let planter = Planter::new(schema, table, party, side, world);
         let (rows, words) = match planter.plant(owner, self, count).await {
-            Ok(planted) => planted,
+            Ok(rows) => rows,
             Err(reason) => {
                 if side == Side::B {
                     self.failed.push((table.oid.clone(), reason));
@@ -99,7 +99,9 @@ impl Planted {
             }
         };
         if side == Side::B {
-            words.iter().for_each(|word| self.canaries.add(word));
+            for word in &words {
+                self.canaries.add(word);
+            }
         }
         self.rows[side.index()].insert(table.oid.clone(), rows);
     }

@@ -70,6 +70,10 @@ pub(crate) struct OtherColumn {
 }
 
 /// A column.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of the catalogue by itself"
+)]
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Column {
     pub(crate) name: String,

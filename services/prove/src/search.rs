@@ -36,7 +36,9 @@ impl Search {
     ) -> Result<Self, ProveError> {
         let schema = Schema::of_caller(&parties[0].pool).await?;
         let mut canaries = Canaries::default();
-        values.iter().for_each(|value| canaries.add(value));
+        for value in values {
+            canaries.add(value);
+        }
         Ok(Self {
             database: database.to_owned(),
             parties,

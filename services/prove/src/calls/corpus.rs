@@ -188,7 +188,9 @@ pub(super) fn of_sequence(known: &Known<'_>, place: usize) -> Vec<Case> {
 
 /// Makes up the calls about the database as a whole.
 pub(super) fn of_database(known: &Known<'_>) -> Vec<Case> {
-    let canary = known.planted.canaries.values().next().unwrap_or_default();
+    let Some(canary) = known.planted.canaries.values().next() else {
+        return Vec::new();
+    };
     let (front, back) = canary.split_at(canary.len() / 2);
     on(known, None, "once", &[("front", front), ("back", back)])
 }
@@ -251,13 +253,13 @@ fn row_with(
 ) -> Option<(String, Vec<String>)> {
     let of_b = known.planted.of_b(&other.oid).last()?;
     let of_a = known.planted.rows(Side::A, &relation.oid).first();
-    let seat = Seat {
+    let new_row = Seat {
         table: &relation.quoted,
         side: Side::A,
         world: World::First,
         row: 90,
     };
-    let (mut names, mut values, mut sent) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut columns_of_row, mut values, mut sent) = (Vec::new(), Vec::new(), Vec::new());
     for column in relation.columns.iter().filter(|it| !it.is_generated) {
         let place = columns.iter().position(|it| *it == column.name);
         let value = match place.and_then(|place| other_columns.get(place)) {
@@ -267,12 +269,12 @@ fn row_with(
                 Some(value)
             }
             None if column.is_drawn => continue,
-            None => own_value(column, of_a, &seat),
+            None => own_value(column, of_a, &new_row),
         };
-        names.push(&*column.quoted);
+        columns_of_row.push(&*column.quoted);
         values.push(literal(&value));
     }
-    let (names, values) = (names.join(", "), values.join(", "));
+    let (names, values) = (columns_of_row.join(", "), values.join(", "));
     let text = format!(
         "INSERT INTO {} ({names}) VALUES ({values})",
         relation.quoted

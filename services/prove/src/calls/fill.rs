@@ -14,8 +14,8 @@ pub(super) fn names(text: &str, names: &[(&str, &str)]) -> String {
     names.iter().fold(text.to_owned(), put)
 }
 
-/// Values of A in one statement.
-const MAX_VALUES: usize = 200;
+/// Values of A in one statement: more would cost more than a function, and run after it.
+const MAX_VALUES: usize = 150;
 
 /// Returns the values of A in a column, or in all columns of its name for a view, as an array.
 pub(super) fn values_of_a(known: &Known<'_>, relation: &Relation, column: &Column) -> String {

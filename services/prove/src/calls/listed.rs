@@ -9,6 +9,7 @@ use crate::{
     },
     party::Side,
     rule::Rule,
+    schema::Relation,
 };
 
 /// The lists of the protocol, each with its member.
@@ -43,84 +44,80 @@ const PATHS: [(Rule, &str); 4] = [
 
 /// Makes up the calls of listed things. `lists` are in the order of [`LISTS`].
 pub(super) fn of_lists(known: &Known<'_>, lists: &[Vec<Value>; 4]) -> Vec<Case> {
-    let mut cases = Vec::new();
-    let mut add = |rule: Rule, entrance: &str, request: Request, sent: Vec<String>| {
-        cases.push(Case {
-            rule,
-            object: None,
-            entrance: entrance.to_owned(),
-            is_table: false,
-            request,
-            sent,
-        });
-    };
-    for (method, _) in LISTS {
-        add(
-            Rule::Value,
-            method,
-            Request::mcp(method, json!({})),
-            Vec::new(),
-        );
-    }
-    for (rule, path) in PATHS {
-        add(rule, path, Request::get(path), Vec::new());
-    }
     let [tools, resources, templates, prompts] = lists;
-    for tool in tools {
-        let name = tool["name"].as_str().unwrap_or_default();
-        if PER_OBJECT.contains(&name) {
-            continue;
-        }
-        for (arguments, sent) in arguments(known, &tool["inputSchema"]) {
-            add(Rule::Row, name, Request::tool(name, &arguments), sent);
-        }
-    }
-    for resource in resources {
-        let uri = json!({"uri": resource["uri"]});
-        add(
-            Rule::Row,
-            "resources/read",
-            Request::mcp("resources/read", uri.clone()),
-            Vec::new(),
-        );
-        add(
-            Rule::Row,
-            "read_resource",
-            Request::tool("read_resource", &uri),
-            Vec::new(),
-        );
-    }
+    let lists = LISTS.map(|(method, _)| {
+        let request = Request::mcp(method, json!({}));
+        case(Rule::Value, method, request, Vec::new())
+    });
+    let paths = PATHS.map(|(rule, path)| case(rule, path, Request::get(path), Vec::new()));
+    let mut cases: Vec<_> = lists.into_iter().chain(paths).collect();
+    cases.extend(tools.iter().flat_map(|tool| of_tool(known, tool)));
+    cases.extend(resources.iter().flat_map(of_resource));
     for relation in &known.schema.relations {
-        let places = [
-            format!(
-                "pg://{}/{}/{}",
-                known.database, relation.schema, relation.name
-            ),
-            format!(
-                "pg://{}/{}/{}/columns",
-                known.database, relation.schema, relation.name
-            ),
-        ];
-        for uri in places {
+        let (database, Relation { schema, name, .. }) = (known.database, relation);
+        let uri = format!("pg://{database}/{schema}/{name}");
+        let columns = relation
+            .columns
+            .iter()
+            .map(|it| format!("{uri}/{}", it.name));
+        for uri in [uri.clone()].into_iter().chain(columns) {
             let request = Request::mcp("resources/read", json!({"uri": uri}));
-            add(Rule::Statistics, "resources/read", request, Vec::new());
+            cases.push(case(
+                Rule::Statistics,
+                "resources/read",
+                request,
+                Vec::new(),
+            ));
         }
     }
     for prompt in prompts {
-        let (arguments, sent) = of_prompt(known, prompt);
-        let params = json!({"name": prompt["name"], "arguments": arguments});
-        add(
-            Rule::Value,
-            "prompts/get",
-            Request::mcp("prompts/get", params),
-            sent,
-        );
+        let params = json!({"name": prompt["name"], "arguments": of_prompt(known, prompt)});
+        let request = Request::mcp("prompts/get", params);
+        cases.push(case(Rule::Value, "prompts/get", request, Vec::new()));
     }
     for params in completions(known, templates, prompts) {
         let request = Request::mcp("completion/complete", params);
-        add(Rule::Value, "completion/complete", request, Vec::new());
+        cases.push(case(
+            Rule::Value,
+            "completion/complete",
+            request,
+            Vec::new(),
+        ));
     }
     cases
+}
+
+fn case(rule: Rule, entrance: &str, request: Request, sent: Vec<String>) -> Case {
+    Case {
+        rule,
+        object: None,
+        entrance: entrance.to_owned(),
+        is_table: false,
+        request,
+        sent,
+    }
+}
+
+/// Makes up the calls of a tool, unless it is called for each object.
+fn of_tool(known: &Known<'_>, tool: &Value) -> Vec<Case> {
+    let name = tool["name"].as_str().unwrap_or_default();
+    if PER_OBJECT.contains(&name) {
+        return Vec::new();
+    }
+    let sets = arguments(known, &tool["inputSchema"]).into_iter();
+    let cases = sets.map(|(set, sent)| case(Rule::Row, name, Request::tool(name, &set), sent));
+    cases.collect()
+}
+
+/// Makes up the calls of a resource.
+fn of_resource(resource: &Value) -> [Case; 2] {
+    let uri = json!({"uri": resource["uri"]});
+    let tool = Request::tool("read_resource", &uri);
+    [
+        ("resources/read", Request::mcp("resources/read", uri)),
+        ("read_resource", tool),
+    ]
+    .map(|(entrance, request)| case(Rule::Row, entrance, request, Vec::new()))
 }
 
 /// Returns arguments that a schema takes: the required ones, with values of A and of B.
@@ -180,13 +177,14 @@ fn argument(known: &Known<'_>, name: &str, property: &Value, side: Side) -> Valu
     }
 }
 
-fn of_prompt(known: &Known<'_>, prompt: &Value) -> (Value, Vec<String>) {
+/// Returns the arguments of a prompt, all with the name of a table.
+fn of_prompt(known: &Known<'_>, prompt: &Value) -> Value {
     let arguments = prompt["arguments"].as_array().into_iter().flatten();
     let arguments = arguments.filter_map(|it| it["name"].as_str());
     let table = known.schema.relations.first();
     let name = table.map_or("x", |table| &*table.name);
     let filled = arguments.map(|argument| (argument.to_owned(), json!(name)));
-    (Value::Object(filled.collect()), Vec::new())
+    Value::Object(filled.collect())
 }
 
 /// Returns requests for values of all arguments of templates and prompts.

@@ -63,7 +63,7 @@ impl<'a> Planter<'a> {
     /// # Errors
     /// Returns why not a single row could be planted that its owner reads.
     pub(super) async fn plant(
-        &mut self,
+        &self,
         owner: &mut Owner,
         planted: &Planted,
         count: usize,
@@ -125,7 +125,7 @@ impl<'a> Planter<'a> {
                 (_, Some(Err(error))) => reason = error,
                 _ => return Ok(Stored { row, attempt }),
             }
-            owner.run(&self.removal(&rows)).await.ok();
+            owner.run(&removal(&rows)).await.ok();
         }
         Err(reason)
     }
@@ -215,7 +215,7 @@ impl<'a> Planter<'a> {
         let values = facts
             .iter()
             .map(|(name, value)| of_fact(name, value, column));
-        values.filter(Option::is_some).collect()
+        values.flatten().map(Some).collect()
     }
 
     /// Returns the values of the caller in the tables that policies read.
@@ -273,14 +273,6 @@ impl<'a> Planter<'a> {
         )
     }
 
-    fn removal(&self, rows: &[Row]) -> String {
-        let place = rows
-            .first()
-            .and_then(|row| row.text(1).ok().zip(row.text(2).ok()));
-        let (table, place) = place.unwrap_or_default();
-        format!("DELETE FROM {table} WHERE ctid = '{place}'")
-    }
-
     /// Returns the words that a stored row has.
     fn words(&self, row: usize, stored: &StoredRow) -> Vec<String> {
         let text = serde_json::to_string(stored)
@@ -300,6 +292,15 @@ impl<'a> Planter<'a> {
             row,
         }
     }
+}
+
+/// Returns the statement that takes a row back.
+fn removal(rows: &[Row]) -> String {
+    let place = rows
+        .first()
+        .and_then(|row| row.text(1).ok().zip(row.text(2).ok()));
+    let (table, place) = place.unwrap_or_default();
+    format!("DELETE FROM {table} WHERE ctid = '{place}'")
 }
 
 fn stored(rows: &[Row]) -> Option<StoredRow> {

@@ -76,7 +76,9 @@ impl Seat<'_> {
         let (word, number) = (self.word(column), self.number());
         let (high, low) = (number / 250, number % 250);
         Some(match &*column.base {
-            "text" | "varchar" | "bpchar" | "name" | "citext" | "tsvector" | "ltree" => word,
+            "text" | "varchar" | "bpchar" | "name" | "citext" | "tsvector" | "ltree" | "bytea" => {
+                word
+            }
             "int2" | "int4" | "int8" | "numeric" | "float4" | "float8" | "money" | "oid" => {
                 number.to_string()
             }
@@ -84,7 +86,6 @@ impl Seat<'_> {
             "uuid" => self.uuid(column),
             "json" | "jsonb" => format!("{{\"c\": \"{word}\"}}"),
             "xml" => format!("<c>{word}</c>"),
-            "bytea" => word,
             "date" | "timestamp" | "timestamptz" => {
                 format!(
                     "20{:02}-{:02}-{:02}",
@@ -138,7 +139,7 @@ impl Seat<'_> {
         if column.checks.is_empty() {
             return found;
         }
-        let literals = self.literals(column);
+        let literals = literals(column);
         let count = literals.len();
         (0..count).for_each(|place| add(literals[(place + self.number()) % count].clone()));
         let word = self.word(column);
@@ -158,26 +159,26 @@ impl Seat<'_> {
         }
         found
     }
+}
 
-    /// Returns the literals of the conditions of a column, and numbers beside them.
-    fn literals(&self, column: &Column) -> Vec<String> {
-        let mut found = Vec::new();
-        for check in &column.checks {
-            for literal in LITERAL.captures_iter(check) {
-                if let Some(text) = literal.get(1) {
-                    found.push(text.as_str().replace("''", "'"));
-                }
-                if let Some(number) = literal.get(2) {
-                    let number = number.as_str();
-                    found.push(number.to_owned());
-                    if let Ok(number) = number.parse::<i64>() {
-                        found.extend([(number + 1).to_string(), (number - 1).to_string()]);
-                    }
+/// Returns the literals of the conditions of a column, and numbers beside them.
+fn literals(column: &Column) -> Vec<String> {
+    let mut found = Vec::new();
+    for check in &column.checks {
+        for literal in LITERAL.captures_iter(check) {
+            if let Some(text) = literal.get(1) {
+                found.push(text.as_str().replace("''", "'"));
+            }
+            if let Some(number) = literal.get(2) {
+                let number = number.as_str();
+                found.push(number.to_owned());
+                if let Ok(number) = number.parse::<i64>() {
+                    found.extend([(number + 1).to_string(), (number - 1).to_string()]);
                 }
             }
         }
-        found
     }
+    found
 }
 
 /// Writes the value of a fact about a caller for a column, if the type takes it.
