@@ -1,5 +1,7 @@
 //! Reasons to end without a result.
 
+use std::error::Error as StdError;
+
 use thiserror::Error;
 use ziggurat_postgres::{driver::DriverError, error::QueryError, pool::LeaseError};
 
@@ -29,10 +31,31 @@ pub enum ProveError {
     Catalogue(#[from] serde_json::Error),
 }
 
-/// Returns the sentence of PostgreSQL, or the one of the connection.
-pub(crate) fn said(error: &DriverError) -> String {
-    match error {
-        DriverError::Server(error) => error.to_string(),
-        error => error.to_string(),
+/// Reason why a table got no row of a caller.
+#[derive(Debug, Error)]
+pub(crate) enum Unplanted {
+    /// A trigger or a rule took each row away.
+    #[error("it takes no row")]
+    Dropped,
+    /// The caller does not see it.
+    #[error("B does not read its own row")]
+    Unseen,
+    /// PostgreSQL refuses the row.
+    #[error("{}", said(.0))]
+    Refused(DriverError),
+    /// The caller cannot read the table.
+    #[error("{}", said(.0))]
+    Unreadable(#[from] QueryError),
+    /// The caller has no connection.
+    #[error("{}", .0.cause())]
+    Connection(#[from] LeaseError),
+}
+
+/// Returns the innermost cause, which is the sentence of PostgreSQL if it has one.
+fn said(error: &(dyn StdError + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
     }
+    cause.to_string()
 }

@@ -35,7 +35,7 @@ pub use self::{
     planting::world::World,
     proof::Proof,
     report::{Finding, Place, Report},
-    rule::{Level, Rule},
+    rule::Rule,
     search::Search,
     throw_away::ThrowAwayDatabase,
 };

@@ -93,7 +93,7 @@ impl Planted {
             Ok(rows) => rows,
             Err(reason) => {
                 if side == Side::B {
-                    self.failed.push((table.oid.clone(), reason));
+                    self.failed.push((table.oid.clone(), reason.to_string()));
                 }
                 return;
             }

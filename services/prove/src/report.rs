@@ -45,8 +45,7 @@ pub struct Report {
 
 impl Place {
     /// Returns its address without the part.
-    #[must_use]
-    pub fn uri(&self) -> String {
+    pub(crate) fn uri(&self) -> String {
         match &self.object {
             Some((schema, name)) => format!("pg://{}/{schema}/{name}", self.database),
             None => format!("pg://{}", self.database),
@@ -106,8 +105,7 @@ impl Report {
     }
 
     /// Returns the number of findings of a level. Times are in no count.
-    #[must_use]
-    pub fn count(&self, level: Level) -> usize {
+    pub(crate) fn count(&self, level: Level) -> usize {
         let counted = self.findings.iter().filter(|it| it.rule != Rule::Timing);
         counted.filter(|it| it.rule.level() == level).count()
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Weight of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub(crate) enum Level {
     /// The caller sees something of another.
     Error,
     /// The database has a weakness.
@@ -113,8 +113,7 @@ impl Rule {
     }
 
     /// Returns its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Policy(name) => name,
             rule => rule.named_as().0,
@@ -127,8 +126,7 @@ impl Rule {
     }
 
     /// Returns the weight of its findings.
-    #[must_use]
-    pub fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> Level {
         match self {
             Self::Row
             | Self::Value

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ziggurat_postgres::driver::{DriverError, Row};
 
 use crate::{
-    failure::said,
+    failure::Unplanted,
     party::{Party, Side, last_word},
     planting::{
         Planted, StoredRow, text_of,
@@ -20,8 +20,6 @@ const MAX_ATTEMPTS: usize = 600;
 
 /// Attempts for each further row.
 const MAX_MORE: usize = 40;
-
-const UNSEEN: &str = "B does not read its own row";
 
 /// Plants rows of a caller in a table.
 pub(super) struct Planter<'a> {
@@ -67,7 +65,7 @@ impl<'a> Planter<'a> {
         owner: &mut Owner,
         planted: &Planted,
         count: usize,
-    ) -> Result<(Vec<StoredRow>, BTreeSet<String>), String> {
+    ) -> Result<(Vec<StoredRow>, BTreeSet<String>), Unplanted> {
         let (mut rows, mut words) = (Vec::new(), BTreeSet::new());
         let mut from = 0;
         for row in 0..count {
@@ -94,21 +92,21 @@ impl<'a> Planter<'a> {
         planted: &Planted,
         row: usize,
         attempts: std::ops::Range<usize>,
-    ) -> Result<Stored, String> {
+    ) -> Result<Stored, Unplanted> {
         let choices = self.choices(planted, row);
         let all = choices
             .iter()
             .map(|(_, values)| values.len().max(1))
             .product();
         let seen = self.count().await;
-        let mut reason = "it takes no row".to_owned();
+        let mut reason = Unplanted::Dropped;
         for attempt in attempts.start..attempts.end.min(all) {
             let insert = self.insert(&choices, attempt);
             let rows = match owner.run(&insert).await {
                 Ok(rows) => rows,
                 Err(error) => {
                     let is_lost = !matches!(error, DriverError::Server(_));
-                    reason = said(&error);
+                    reason = Unplanted::Refused(error);
                     if is_lost {
                         break;
                     }
@@ -120,7 +118,7 @@ impl<'a> Planter<'a> {
             };
             match (&seen, self.count().await) {
                 (Some(Ok(before)), Some(Ok(after))) if after <= *before => {
-                    UNSEEN.clone_into(&mut reason);
+                    reason = Unplanted::Unseen;
                 }
                 (_, Some(Err(error))) => reason = error,
                 _ => return Ok(Stored { row, attempt }),
@@ -131,7 +129,7 @@ impl<'a> Planter<'a> {
     }
 
     /// Counts the rows that the caller reads; none if the table is closed to it.
-    async fn count(&self) -> Option<Result<u64, String>> {
+    async fn count(&self) -> Option<Result<u64, Unplanted>> {
         let is_open = self.party.reads(&self.table.oid);
         if is_open {
             Some(self.counted().await)
@@ -140,13 +138,11 @@ impl<'a> Planter<'a> {
         }
     }
 
-    async fn counted(&self) -> Result<u64, String> {
+    async fn counted(&self) -> Result<u64, Unplanted> {
         let text = format!("SELECT count(*) FROM {}", self.table.quoted);
-        let lease = self.party.pool.lease().await;
-        let lease = lease.map_err(|error| error.cause())?;
+        let lease = self.party.pool.lease().await?;
         let number = |row: &Row| Ok(row.text(0)?.parse().unwrap_or_default());
-        let rows = query(&text, Vec::new()).read(lease, number).await;
-        let rows = rows.map_err(|error| error.to_string())?;
+        let rows = query(&text, Vec::new()).read(lease, number).await?;
         Ok(rows.first().copied().unwrap_or_default())
     }
 

@@ -199,7 +199,9 @@ fn found(lines: &str) -> BTreeMap<String, Vec<String>> {
                 .push(format!("{object} {kind}"));
         }
     }
-    found.values_mut().for_each(|list| list.sort());
+    for list in found.values_mut() {
+        list.sort();
+    }
     found
 }
 
