@@ -368,7 +368,9 @@ impl CheckedWrite<'_> {
                     transaction,
                 } = *committed;
                 record(self.call(), "committed", mark, &seen, Some(transaction));
-                Ok(Checked::Committed(rows.read().await))
+                let (pool, change) = (self.current.pool(), (transaction, shown(mark)));
+                let rows = rows.read(self.statement, pool, change).await;
+                Ok(Checked::Committed(rows))
             }
             Decision::Different(pending) => {
                 let seen = pending.roll_back().await.map_err(NotWritten::Failed)?;

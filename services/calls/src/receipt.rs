@@ -108,6 +108,7 @@ impl CallReceipt {
             None if self.is_concealed.load(Relaxed) => self.receipts.mark(&facts.text),
             None => StatementDigest::Sha256(hex(&facts.text)),
         };
+        let (xid, diff) = facts.change.unzip();
         let open = call.record().and_then(Record::open_line);
         Payload {
             at: format!("{:.3}", Timestamp::now()),
@@ -122,6 +123,8 @@ impl CallReceipt {
             offset: facts.offset,
             snapshot,
             lsn,
+            xid: xid.map(|xid| xid.to_string()),
+            diff,
             sent,
             rows: RowFacts {
                 count: facts.rows,

@@ -124,11 +124,12 @@ impl CheckedStatement {
         let decision = pending.commit().await;
         match decision.map_err(failed)? {
             Decision::Committed(done) => {
-                let transaction = Some(done.transaction);
-                record(call, "committed", &mark, &done.seen, transaction);
+                let transaction = done.transaction;
+                record(call, "committed", &mark, &done.seen, Some(transaction));
+                let change = (transaction, shown(&mark));
                 Ok(Next::Committed {
                     undo: self.wants_undo.then(|| done.seen.undo()),
-                    rows: done.rows.read().await,
+                    rows: done.rows.read(&self.statement, pool, change).await,
                 })
             }
             Decision::Different(pending) => {

@@ -345,10 +345,13 @@ fn a_caller_that_cannot_come_in_is_an_error() {
     let expected = "Error: invalid value 'alice' for '-as <caller>': expected token:ID, user:NAME, \
                     client:ID[,scope…] or local\n";
     assert!(ran.stderr.starts_with(expected), "{}", ran.stderr);
-    for (flag, others) in [("-connect", ""), ("-as=local", " or -prove")] {
+    for (flag, commands) in [
+        ("-connect", "-check-config"),
+        ("-as=local", "-check-config or -verify-receipt"),
+    ] {
         let ran = home.ran(&[flag], "");
         let name = flag.split('=').next().expect("a name");
-        let expected = format!("Error: {name} goes with -check-config{others}\n");
+        let expected = format!("Error: {name} goes with {commands}\n");
         assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
     }
 }

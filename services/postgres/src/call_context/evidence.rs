@@ -61,6 +61,8 @@ pub struct Facts {
     pub offset: u64,
     /// The snapshot, if it was wanted.
     pub snapshot: Option<Snapshot>,
+    /// Id of the transaction and mark of the changed rows, of a write that was approved by them.
+    pub change: Option<(u64, String)>,
     /// Number of rows that were read, without one that the reader left out.
     pub rows: u64,
     /// Digest of the digests of these rows.
@@ -125,6 +127,7 @@ impl Evidence {
             limit,
             offset,
             snapshot: None,
+            change: None,
             rows: 0,
             digest: Digest::default(),
             each: self.0.wants_each.then(Vec::new),
@@ -143,6 +146,11 @@ impl Evidence {
         if let Some(found) = &mut *lock(&self.0.found) {
             change(found);
         }
+    }
+
+    /// Notes the transaction and the mark of the changed rows.
+    pub(crate) fn set_change(&self, transaction: u64, mark: &str) {
+        self.change(|found| found.facts.change = Some((transaction, mark.to_owned())));
     }
 
     /// Takes the answer to the query for the snapshot.

@@ -7,10 +7,10 @@ use ziggurat_sql::Refusal;
 use crate::{
     driver::{DriverError, Row},
     error::{Phase, QueryError},
-    pool::{Lease, milliseconds},
+    pool::{Lease, Pool, milliseconds},
     rows::{Handoff, Header, Item, Rows, Summary},
     statement::{
-        Route, Statement,
+        Route, Statement, Window,
         executor::{AttemptError, Execution, masked::without_values, tag},
     },
     statement_log::{Counts, StatementLog},
@@ -211,11 +211,17 @@ impl HeldRows {
         (self, rows.collect())
     }
 
-    /// Returns the result to be read.
+    /// Returns the result of the statement, which was committed by a transaction, to be read on behalf of
+    /// the call of a pool. The mark is of the changed rows.
     ///
     /// # Panics
     /// Never panics, since nothing that is held can fail.
-    pub async fn read(self) -> Rows {
+    pub async fn read(
+        self,
+        statement: &Statement,
+        pool: &Pool,
+        (transaction, mark): (u64, &str),
+    ) -> Rows {
         let Self { items, summary, .. } = self;
         let handoff = Handoff::default();
         let slot = handoff.clone();
@@ -225,7 +231,13 @@ impl HeldRows {
             }
             Ok(summary)
         });
-        let rows = Rows::start(replay, handoff).await;
+        let evidence = pool.call().evidence().cloned();
+        if let Some(evidence) = &evidence {
+            let Window { rows, offset } = statement.window;
+            evidence.begin(pool.database(), &statement.text, rows, offset);
+            evidence.set_change(transaction, mark);
+        }
+        let rows = Rows::start(replay, handoff, evidence).await;
         rows.expect("nothing that is held can fail")
     }
 }
