@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { base, signIn, until, visit, withBrowser } from './browser.mjs'
 import { keyboard, pointer } from './hands.mjs'
+import { changedSides } from './sql-page.mjs'
 
 withBrowser()
 
@@ -64,9 +65,11 @@ for (const hand of [pointer, keyboard]) {
         await signIn(page, '/console/ask?db=workshop')
         await hand.fill(page, question(page), 'Please write a new name')
         await page.keyboard.press('Enter')
-        const dialog = page.getByRole('dialog', { name: 'The model wants to change data' })
+        const dialog = page.getByRole('dialog', { name: 'This statement would change 1 row' })
         await dialog.getByText("update products set name = 'changed' where id = 1").waitFor()
-        assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Cancel')
+        const sides = await changedSides(dialog)
+        assert.deepEqual(sides, { Before: [['~', '1', 'Product 1']], After: [['~', '1', 'changed']] })
+        assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Do not commit')
         await page.keyboard.press('Enter')
         await page.getByText('declined', { exact: true }).waitFor()
         await page.goto(`${base}/console/tools?open=tool%2Fquery_database&db=workshop`)

@@ -30,3 +30,14 @@ export async function saveAs(page, title, { shared = false } = {}) {
   await dialog.getByRole('button', { name: 'Save' }).click()
   await page.getByText(`${title} saved.`).waitFor()
 }
+
+/** The rows before and after a change, as a dialog shows them. */
+export async function changedSides(dialog) {
+  const sides = {}
+  for (const side of await dialog.locator('.changed-side').all()) {
+    const name = (await side.getAttribute('aria-label')).split(': ').pop()
+    const rows = await side.locator('tbody tr').all()
+    sides[name] = await Promise.all(rows.map((row) => row.locator('td').allInnerTexts()))
+  }
+  return sides
+}

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { signIn, until, visit, withBrowser } from './browser.mjs'
 import { keyboard, pointer } from './hands.mjs'
-import { active, editor, facts, grid, run } from './sql-page.mjs'
+import { active, changedSides, editor, facts, grid, run, write } from './sql-page.mjs'
 
 withBrowser()
 
@@ -67,6 +67,7 @@ for (const hand of [pointer, keyboard]) {
         const dialog = page.getByRole('dialog', { name: 'This statement may change data' })
         await dialog.getByText(`create table ${name} (id int)`).waitFor()
         await dialog.getByText('workshop').waitFor()
+        await dialog.getByText('There is no preview: it changes definitions (pg_class).').waitFor()
         await page.keyboard.press('Enter')
         await dialog.waitFor({ state: 'detached' })
         await run(page, `select to_regclass('${name}') is null as missing`)
@@ -77,6 +78,31 @@ for (const hand of [pointer, keyboard]) {
         await hand.press(page, dialog.getByRole('button', { name: 'Run', exact: true }))
         await dialog.waitFor({ state: 'detached' })
         await page.getByText(/CREATE TABLE/).first().waitFor()
+      }))
+
+    test('a person sees the rows that a write would change, and commits exactly them', () =>
+      visit({}, async (page) => {
+        await signIn(page, '/console/sql?db=workshop')
+        const name = `changed_by_${hand.name}`
+        await run(page, `create table ${name} (id int primary key, note text)`)
+        await hand.press(page, page.getByRole('dialog').getByRole('button', { name: 'Run', exact: true }))
+        await page.getByText(/CREATE TABLE/).first().waitFor()
+        await run(page, `insert into ${name} values (1, 'old'), (2, null)`)
+        const added = page.getByRole('dialog', { name: 'This statement would change 2 rows' })
+        await added.getByRole('listitem').filter({ hasText: 'Row id “2” is added: note NULL.' }).waitFor()
+        assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Do not commit')
+        await hand.press(page, added.getByRole('button', { name: 'Commit exactly this change' }))
+        await page.getByText(/INSERT/).first().waitFor()
+        await write(page, `update ${name} set note = 'new' where id = 1`)
+        await hand.press(page, page.getByRole('button', { name: 'Preview', exact: true }))
+        const shown = page.getByRole('dialog', { name: 'This statement would change 1 row' })
+        await shown.getByText(/^1 changed$/).waitFor()
+        assert.deepEqual(await changedSides(shown), { Before: [['~', '1', 'old']], After: [['~', '1', 'new']] })
+        await hand.press(page, shown.getByRole('button', { name: 'Close' }).last())
+        await run(page, `select note from ${name} where id = 1`)
+        await facts(page, '1 row')
+        await grid(page).focus()
+        assert.equal(await active(page), 'old')
       }))
 
     test('an analyst draws a chart and reads why a statement is slow', () =>

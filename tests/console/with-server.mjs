@@ -52,6 +52,7 @@ function configuration(url, model) {
     password: decodeURIComponent(url.password),
     sslmode: 'disable',
     allow_writes: writes,
+    ...(writes && { preview: { mode: 'offer' } }),
   })
   return {
     http: {

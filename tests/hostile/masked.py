@@ -135,6 +135,17 @@ def export(caller, sql):
         return link
 
 
+def committed(caller, sql):
+    """Commits a statement that is previewed, and returns all that is said, with the undo script."""
+    body = {"sql": sql, "database": "seen", "undo": True}
+    said = ask(caller, "POST", "/api/query", body)
+    try:
+        seal = json.loads(said)["confirm"]
+    except (ValueError, KeyError):
+        return said
+    return said + ask(caller, "POST", "/api/query", body | {"confirm": seal})
+
+
 # Each attempt is made through these,
 ALWAYS = {
     "query_database": lambda caller, sql: tool(caller, "query_database", {"query": sql}),
@@ -148,7 +159,7 @@ IN_TURN = {
         caller, "count_rows", {"table": "note", "where": f"EXISTS ({sql})"}
     ),
 }
-# and those that write also where statements may write.
+# and those that write also where statements may write, with previews and without.
 OPEN = {
     "query_database, open": lambda caller, sql: tool(
         caller, "query_database", {"query": sql, "database": "open"}
@@ -156,6 +167,10 @@ OPEN = {
     "/api/query, open": lambda caller, sql: ask(
         caller, "POST", "/api/query", {"sql": sql, "database": "open"}
     ),
+    "/api/query, preview": lambda caller, sql: ask(
+        caller, "POST", "/api/query", {"sql": sql, "database": "seen", "preview": "only"}
+    ),
+    "/api/query, committed": committed,
 }
 
 
@@ -217,11 +232,12 @@ class Server:
             databases=[
                 entry("shop", variables),
                 entry("open", variables, allow_writes=True),
+                entry("seen", variables, allow_writes=True, preview={"mode": "offer"}),
             ],
             masking={
                 "enforce": enforce,
                 "functions": ["public.age"],
-                "databases": {"shop": masks, "open": masks},
+                "databases": {"shop": masks, "open": masks, "seen": masks},
             },
             toolsets=[everything],
             dba={"enabled": True, "for": {"everyone": True}},
@@ -257,6 +273,7 @@ class Server:
         """Takes out what differs between any two calls or databases."""
         text = text.replace(self.variables["PGDATABASE"], "DATABASE")
         text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
+        text = re.sub(r'"(confirm|digest)": ?"[^"]*"', "SEAL", text)
         text = re.sub(r'"(ms|id)": ?("[0-9a-f]{16}"|[\d.]+)', r'"\1":0', text)
         text = re.sub(r'"(took|duration|elapsed|planning|execution)[^"]*": ?[\d.]+', "TIME", text)
         text = re.sub(r"(?i)\b(planning|execution) time: [\d.]+ ms", "TIME", text)

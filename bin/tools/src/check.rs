@@ -3,10 +3,11 @@
 pub(crate) mod connections;
 pub(crate) mod doctor;
 mod guards;
-pub(crate) mod identity;
+mod identity;
+pub(crate) mod prove;
 pub(crate) mod receipt;
 mod replay;
-pub(crate) mod view;
+mod view;
 
 use std::{process::ExitCode, time::Duration};
 

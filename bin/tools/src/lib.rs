@@ -17,7 +17,6 @@ mod configuration;
 mod interface;
 mod logs;
 mod observation;
-mod prove;
 mod providers;
 mod reload;
 mod requests;
@@ -83,7 +82,7 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
         Command::Adopt(options) => return setup::adopt::run(&options),
         Command::Check(options) => return check::run(&arguments.overrides, &options),
         Command::Examine(options) => return check::doctor::run(&arguments.overrides, &options),
-        Command::Prove(options) => return prove::run(&arguments.overrides, &options),
+        Command::Prove(options) => return check::prove::run(&arguments.overrides, &options),
         Command::Init(asked) => return setup::init::run(asked),
         Command::PrintClient(client) => print_client(client, &arguments.overrides),
         Command::PrintSealSql(name) => print_seal_sql(&name, &arguments.overrides),

@@ -158,7 +158,7 @@ async fn what_no_row_shows_has_no_preview_and_changes_nothing() {
         ("CREATE TABLE new (a int)", definition("pg_class")),
         ("CREATE TEMPORARY TABLE new (a int)", definition("pg_class")),
         ("SELECT 1 AS a INTO new", definition("pg_class")),
-        ("ALTER TABLE loose ADD d int", definition("pg_class")),
+        ("ALTER TABLE loose ADD d int", definition("pg_attribute")),
         ("GRANT SELECT ON loose TO PUBLIC", definition("pg_class")),
         (
             "COMMENT ON TABLE loose IS 'x'",

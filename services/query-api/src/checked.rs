@@ -4,10 +4,12 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use ziggurat_answers::checked::{record, shown};
 use ziggurat_audit::Verdict;
-use ziggurat_changes::{Decision, NoUndo, Outcome, Ran, Reason, Rules, Seen, preview, run};
+use ziggurat_changes::{
+    Committed, Decision, NoUndo, Outcome, Ran, Reason, Rules, Seen, preview, run,
+};
 use ziggurat_mcp::{Sealer, StateSigner};
 use ziggurat_postgres::{
-    database::PreviewMode, error::QueryError, rows::Rows, statement::Statement,
+    database::PreviewMode, error::QueryError, pool::Pool, rows::Rows, statement::Statement,
 };
 
 use crate::{
@@ -44,13 +46,9 @@ pub(crate) enum NotCommitted {
 
 /// Continuation of a checked statement.
 pub(crate) enum Next {
-    /// It was committed.
-    Committed {
-        /// The rows that it returns.
-        rows: Rows,
-        /// The statement that undoes its changes, if the request asks for it.
-        undo: Option<Result<String, NoUndo>>,
-    },
+    /// It was committed, and these are its rows, and the statement that undoes its changes if the
+    /// request asks for it.
+    Committed(Rows, Option<Result<String, NoUndo>>),
     /// It may be run without a preview.
     Unchecked,
 }
@@ -124,13 +122,8 @@ impl CheckedStatement {
         let decision = pending.commit().await;
         match decision.map_err(failed)? {
             Decision::Committed(done) => {
-                let transaction = done.transaction;
-                record(call, "committed", &mark, &done.seen, Some(transaction));
-                let change = (transaction, shown(&mark));
-                Ok(Next::Committed {
-                    undo: self.wants_undo.then(|| done.seen.undo()),
-                    rows: done.rows.read(&self.statement, pool, change).await,
-                })
+                record(call, "committed", &mark, &done.seen, Some(done.transaction));
+                Ok(self.committed(*done, pool, &mark).await)
             }
             Decision::Different(pending) => {
                 let seen = pending.roll_back().await.map_err(failed)?;
@@ -195,6 +188,12 @@ impl CheckedStatement {
             preview: Some(preview),
             reason,
         }))
+    }
+
+    async fn committed(&self, done: Committed, pool: &Pool, mark: &str) -> Next {
+        let undo = self.wants_undo.then(|| done.seen.undo());
+        let change = (done.transaction, shown(mark));
+        Next::Committed(done.rows.read(&self.statement, pool, change).await, undo)
     }
 
     fn sealer(&self, running: &RunningStatement) -> Sealer<'_> {

@@ -100,7 +100,7 @@ struct Done<'a> {
     committed: Option<bool>,
     /// Null if there is no such statement.
     #[serde(skip_serializing_if = "Option::is_none")]
-    undo: Option<Option<&'a str>>,
+    undo: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -306,7 +306,7 @@ impl Reader {
             notices: &notices,
             ms: milliseconds(running.began),
             committed: running.is_committed.then_some(true),
-            undo: undo.map(|undo| undo.ok().map(String::as_str)),
+            undo: undo.map(|undo| json!(undo.ok())),
             reason: undo.and_then(|undo| undo.err().map(ToString::to_string)),
         }});
         if let Some(mut receipt) = running.receipt.take() {

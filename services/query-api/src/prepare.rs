@@ -95,6 +95,9 @@ pub(crate) enum Demand {
     Preview(Box<CheckedStatement>),
 }
 
+/// Statement, the demand if it proves to write, and the statement to be checked at once.
+type SeenFirst = (Statement, Option<Demand>, Option<Box<CheckedStatement>>);
+
 impl QueryApi {
     /// Prepares a statement for its caller, and sends it.
     pub(crate) async fn prepare(
@@ -120,15 +123,9 @@ impl QueryApi {
                 let statement = self.limited(statement, &caller, asked, most);
                 let statement = statement.with_notices(&notices);
                 if has_previews {
-                    let reads_first = statement.only_reads() && asked.reads_first();
-                    let held = Box::new(self.checked(statement.clone(), asked));
-                    if reads_first {
-                        demand = Some(Demand::Preview(held));
-                        Ok(statement.unconfirmed())
-                    } else {
-                        checked = Some(held);
-                        Ok(statement)
-                    }
+                    let (statement, shown, held) = self.seen_first(statement, asked);
+                    (demand, checked) = (shown, held);
+                    Ok(statement)
                 } else {
                     let permitted = self.permitted(&caller, &current, statement, asked);
                     let (statement, demanded) = permitted.await?;
@@ -149,9 +146,8 @@ impl QueryApi {
             // Boxed: rare, and large.
             match Box::pin(running.check(&checked, asked)).await {
                 Ok(Next::Unchecked) => {}
-                Ok(Next::Committed { rows, undo }) => {
-                    running.is_committed = true;
-                    running.undo = undo;
+                Ok(Next::Committed(rows, undo)) => {
+                    (running.is_committed, running.undo) = (true, undo);
                     return Ok((running, Box::pin(ready(Ok(rows)))));
                 }
                 Err(NotCommitted::Failed(error)) => {
@@ -202,12 +198,19 @@ impl QueryApi {
             .with_timeout(asked.timeout)
     }
 
-    fn checked(&self, statement: Statement, asked: &Asked<'_>) -> CheckedStatement {
-        CheckedStatement {
-            statement,
+    /// Prepares a statement that shows its changes first. One that looks like reading only reads, until
+    /// it has proved to write.
+    fn seen_first(&self, statement: Statement, asked: &Asked<'_>) -> SeenFirst {
+        let held = Box::new(CheckedStatement {
+            statement: statement.clone(),
             sql: asked.sql.to_owned(),
-            signer: self.signer.clone(),
             wants_undo: asked.wants_undo,
+            signer: self.signer.clone(),
+        });
+        if statement.only_reads() && asked.reads_first() {
+            (statement.unconfirmed(), Some(Demand::Preview(held)), None)
+        } else {
+            (statement, None, Some(held))
         }
     }
 

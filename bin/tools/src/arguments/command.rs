@@ -379,7 +379,7 @@ fn receipt(flags: &Flags) -> Result<ReceiptOptions, Refusal> {
             audit: flags.paths("audit").collect(),
         },
         replays: flags.has("replay"),
-        caller: caller(flags)?,
+        caller: named_caller(flags, "as")?,
     };
     if options.caller.is_some() && !options.replays {
         return Err(Refusal::conflict("-as goes with -replay"));

@@ -335,7 +335,10 @@ fn a_proof_needs_two_callers_and_one_place() {
             "-prove needs -against <caller>",
         ),
         (&["-against", "local"], "-against goes with -prove"),
-        (&["-as", "local"], "-as goes with -check-config or -prove"),
+        (
+            &["-as", "local"],
+            "-as goes with -check-config or -verify-receipt or -prove",
+        ),
         (
             &["-prove", "-check-config"],
             "-check-config and -prove exclude each other",

@@ -347,7 +347,7 @@ fn a_caller_that_cannot_come_in_is_an_error() {
     assert!(ran.stderr.starts_with(expected), "{}", ran.stderr);
     for (flag, commands) in [
         ("-connect", "-check-config"),
-        ("-as=local", "-check-config or -verify-receipt"),
+        ("-as=local", "-check-config or -verify-receipt or -prove"),
     ] {
         let ran = home.ran(&[flag], "");
         let name = flag.split('=').next().expect("a name");

@@ -81,14 +81,14 @@ fn text(path: &Path) -> &str {
 }
 
 /// Returns the params of a call that asks for a receipt.
-fn asking(sql: &str, receipt: Value) -> Value {
-    let arguments = json!({"query": sql});
+fn asking(sql: &str, receipt: impl Into<Value>) -> Value {
+    let (arguments, receipt) = (json!({"query": sql}), receipt.into());
     json!({"name": "query_database", "arguments": arguments, "_meta": {"ziggurat/receipt": receipt}})
 }
 
 /// Returns the body of a request for a statement that asks for a receipt.
-fn body(sql: &str, receipt: Value) -> Value {
-    json!({"sql": sql, "receipt": receipt})
+fn body(sql: &str, receipt: impl Into<Value>) -> Value {
+    json!({"sql": sql, "receipt": receipt.into()})
 }
 
 fn receipt_of(result: &Value) -> &Value {

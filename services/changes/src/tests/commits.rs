@@ -188,7 +188,7 @@ async fn the_fate_of_a_transaction_is_known_while_the_server_has_not_recovered()
     for lost in [aborted, aborted + 1_000_000] {
         assert_eq!(before.fate(&pool, lost).await, Some(false));
     }
-    // A recovery ends with one, and this id may be that of another transaction then.
+    // A recovery ends with one, and another transaction may have this id then.
     run(&mut fixture.outside, "CHECKPOINT").await;
     assert_eq!(before.fate(&pool, committed).await, None);
     assert_eq!(before.fate(&pool, aborted).await, Some(false));

@@ -109,7 +109,12 @@ impl Encoder {
 
     /// Encodes questions to the client.
     pub(crate) fn questions(&self, mut questions: Value) -> Reply<ResultBody> {
+        let own = questions.get_mut("_meta").map(Value::take);
         questions["_meta"] = self.meta.clone();
+        let meta = questions["_meta"].as_object_mut();
+        if let (Some(Value::Object(own)), Some(meta)) = (own, meta) {
+            meta.extend(own);
+        }
         Reply::stream(ResultBody::from(to_bytes(&questions)))
     }
 

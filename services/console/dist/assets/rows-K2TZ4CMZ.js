@@ -1,0 +1,1 @@
+import{a,b}from"/console/assets/chunk-JZ5QUM3Z.js";import"/console/assets/chunk-RTJU6ZGB.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-VSKN7QAG.js";export{a as Rows,b as arrange};

@@ -1,1 +1,0 @@
-import{a,b}from"/console/assets/chunk-ML2JXTG2.js";import"/console/assets/chunk-A7YIHKCQ.js";import"/console/assets/chunk-6HZAKIDJ.js";import"/console/assets/chunk-Z6HRH6LH.js";export{a as Rows,b as arrange};
