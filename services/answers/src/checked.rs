@@ -3,32 +3,29 @@
 //! The statement runs and is rolled back, a person or the client approves the rows that it would
 //! change, and it runs again: it is committed only if it changes the same rows.
 
+mod steps;
 mod texts;
 
 use serde_json::json;
 use ziggurat_calls::{Call, ErrorReason};
-use ziggurat_changes::{
-    Committed, Decision, Outcome, Pending, Ran, Reason, Rules, Seen, preview, run,
-};
+use ziggurat_changes::Seen;
 use ziggurat_databases::Current;
-use ziggurat_mcp::{Error, Reported, Seal, ToolRequest, ToolResult};
+use ziggurat_mcp::{Error, ToolRequest, ToolResult};
 use ziggurat_postgres::{
-    database::{Approval, Database, PreviewMode, PreviewSettings},
+    database::{Approval, Database, PreviewMode},
     error::QueryError,
     rows::Rows,
     statement::Statement,
 };
 
+pub use self::steps::{Before, CheckedSteps, Preview, Uncommitted, lost};
 use crate::{
-    checked::texts::{Before, LOST, LOST_FATE, NOT_APPROVED, ROUNDS},
+    checked::texts::{NOT_APPROVED, ROUNDS},
     confirm::{self, Confirmation, PREVIEW},
 };
 
 /// Action that a seal for a client is for.
 const ACTION: &str = "approve";
-
-/// Number of digits of the mark of a digest that are shown.
-const SHOWN_DIGITS: usize = 12;
 
 /// A write of a call, in a database with previews.
 #[derive(Debug)]
@@ -80,21 +77,6 @@ pub enum NotWritten {
     Refused(Error),
 }
 
-/// A preview that was approved.
-struct Approved<'a> {
-    mark: &'a str,
-    round: u32,
-    /// The seal of a client; without, the state of a question.
-    seal: Option<Seal>,
-}
-
-/// A preview that is to be approved.
-struct ToApprove<'a> {
-    seen: &'a Seen,
-    before: Before,
-    round: u32,
-}
-
 /// Returns the use of previews for the writes of a call, if there are previews for it: a client that
 /// cannot approve writes as without them, unless they are required.
 #[must_use]
@@ -130,18 +112,7 @@ pub fn takes_approval(database: &Database) -> bool {
     previews.is_some_and(|it| it.approval == Approval::Client)
 }
 
-/// Notes a step of a checked write for the record of a call.
-pub fn record(call: &Call, step: &str, mark: &str, seen: &Seen, transaction: Option<u64>) {
-    if let Some(record) = call.record() {
-        record.write(&seen.recorded(step, shown(mark), transaction));
-    }
-}
-
-/// Returns the digits of a mark that are shown.
-#[must_use]
-pub fn shown(mark: &str) -> &str {
-    mark.get(..SHOWN_DIGITS).unwrap_or(mark)
-}
+// === impl CheckedWrite ===
 
 impl CheckedWrite<'_> {
     /// Runs the write as far as it is approved.
@@ -150,65 +121,53 @@ impl CheckedWrite<'_> {
     /// Fails if the statement does, and if it is not run because the client cannot approve it, or it would do
     /// something else each time.
     pub async fn run(&self) -> Result<Checked, NotWritten> {
-        let rules = Rules::from(self.settings());
+        let steps = self.steps();
         if wants_preview(self.request) {
-            return self.preview_alone(&rules).await;
+            return self.next(&steps, steps.preview().await, 0).await;
         }
         let can_ask = confirm::can_ask(self.request);
         if !can_ask && !self.may_approve_itself() {
             return Err(refused(NOT_APPROVED));
         }
         let state = self.request.inputs().state();
-        if state == Some(&self.unseen_state()) && self.mode == PreviewMode::Offer {
-            return self.without_preview(None).await;
+        let sealed = self.approve.filter(|_| !can_ask);
+        let sealed = sealed.and_then(|text| steps.open(text));
+        let given = match &sealed {
+            None => state.and_then(|state| state.strip_prefix(&*self.state(&steps))),
+            Some(seal) => Some(seal.state()),
+        };
+        if state == Some(&self.unseen_state(&steps)) && self.mode == PreviewMode::Offer {
+            return self.without_preview(&steps, None).await;
         }
-        let given = state.and_then(|state| state.strip_prefix(&*self.state()));
-        if let Some((mark, round)) = given.and_then(parse) {
-            if self.is_confirmed()? {
-                let seal = None;
-                return self.run_again(Approved { mark, round, seal }, &rules).await;
-            }
-            return self.show(&rules, Before::Nothing, round).await;
+        let Some((mark, round)) = given.and_then(parse) else {
+            return self.next(&steps, steps.preview().await, 0).await;
+        };
+        let committed = match &sealed {
+            Some(seal) => steps.commit(mark, steps.sealer.0.use_up(seal)).await,
+            None if self.is_confirmed()? => steps.commit(mark, self.request.use_up()).await,
+            None => Err(steps.preview().await),
+        };
+        match committed {
+            Ok((rows, _)) => Ok(Checked::Committed(rows)),
+            Err(uncommitted) => self.next(&steps, uncommitted, round).await,
         }
-        if let Some(text) = self.approve.filter(|_| !can_ask) {
-            let facts = self.facts();
-            let sealer = self.request.sealer();
-            let seal = sealer.open(text, ACTION, facts.as_bytes());
-            let state = seal.as_ref().map(|seal| seal.state().to_owned());
-            if let Some((mark, round)) = state.as_deref().and_then(parse) {
-                return self.run_again(Approved { mark, round, seal }, &rules).await;
-            }
-        }
-        self.show(&rules, Before::Nothing, 0).await
     }
 
-    fn settings(&self) -> &PreviewSettings {
-        &self.current.database().settings().preview
+    fn steps(&self) -> CheckedSteps<'_> {
+        CheckedSteps {
+            call: self.call(),
+            current: self.current,
+            statement: self.statement,
+            text: [self.statement.text(), &self.values],
+            sealer: (self.request.sealer(), ACTION),
+            // The server drops the call.
+            ends_if_cancelled: false,
+        }
     }
 
     /// Returns whether the client may approve a change for itself.
     fn may_approve_itself(&self) -> bool {
         takes_approval(self.current.database()) && self.request.is_negotiated()
-    }
-
-    /// Returns the caller's role and settings in the database, the database and the values.
-    fn facts(&self) -> String {
-        let database = self.current.database();
-        let identity = database.acts().map_or("", |acting| acting.mark());
-        let text = self.statement.text();
-        json!([self.current.label(), identity, &**text, self.values]).to_string()
-    }
-
-    /// Returns how the state of a question about a preview begins. The arguments of the call are
-    /// signed with it.
-    fn state(&self) -> String {
-        let facts = self.request.sealer().mark(self.facts().as_bytes());
-        format!("checked {facts}: ")
-    }
-
-    fn unseen_state(&self) -> String {
-        let facts = self.request.sealer().mark(self.facts().as_bytes());
-        format!("unchecked {facts}")
     }
 
     /// Returns whether the user has confirmed the change; false without an answer.
@@ -218,197 +177,118 @@ impl CheckedWrite<'_> {
         Ok(confirmed.map_err(refuse)?.unwrap_or_default())
     }
 
-    /// Runs the statement for its preview, and ends the call with that.
-    async fn preview_alone(&self, rules: &Rules) -> Result<Checked, NotWritten> {
-        let seen = match self.preview(rules).await? {
-            Outcome::Seen(seen) => seen,
-            Outcome::Unseen(reason) => {
-                return Err(refused(format!("There is no preview: {reason}.")));
+    /// Goes on after a step that has committed nothing.
+    async fn next(
+        &self,
+        steps: &CheckedSteps<'_>,
+        uncommitted: Uncommitted,
+        round: u32,
+    ) -> Result<Checked, NotWritten> {
+        let is_alone = wants_preview(self.request);
+        match uncommitted {
+            Uncommitted::Shown(Preview { seen, .. }) if is_alone => {
+                self.count(&seen);
+                let text = self.texts.alone(&seen, self.current.label());
+                Ok(Checked::Answer(ToolResult::text(text)))
             }
-        };
-        let mark = self.mark(&seen);
-        record(self.call(), "preview", &mark, &seen, None);
-        self.count(&seen);
-        let text = self.texts.alone(&seen, self.current.label());
-        Ok(Checked::Answer(ToolResult::text(text)))
-    }
-
-    async fn preview(&self, rules: &Rules) -> Result<Outcome, NotWritten> {
-        self.call().runs();
-        let seen = preview(self.current.pool(), self.statement, rules).await;
-        seen.map_err(NotWritten::Failed)
-    }
-
-    /// Runs the statement for its preview, and asks for an approval.
-    async fn show(&self, rules: &Rules, before: Before, round: u32) -> Result<Checked, NotWritten> {
-        match self.preview(rules).await? {
-            Outcome::Seen(seen) => {
-                let mark = self.mark(&seen);
-                record(self.call(), "preview", &mark, &seen, None);
-                let seen = &*seen;
-                let to_approve = ToApprove {
-                    seen,
-                    before,
-                    round,
-                };
-                self.ask(&to_approve, &mark)
+            Uncommitted::Shown(preview) => self.show(steps, &preview, round).await,
+            Uncommitted::Unseen(reason) if is_alone => {
+                Err(refused(format!("There is no preview: {reason}.")))
             }
-            Outcome::Unseen(reason) => self.without_preview(Some(&reason)).await,
+            Uncommitted::Unseen(reason) => {
+                self.without_preview(steps, Some(reason.to_string())).await
+            }
+            Uncommitted::Failed(error) => Err(NotWritten::Failed(error)),
+            Uncommitted::Cancelled(by) => Err(refused(by.message())),
+            Uncommitted::UnknownUse(error) => {
+                let subject = self.texts.question.subject;
+                Err(refuse(confirm::unknown(subject, &error)))
+            }
+            Uncommitted::Lost(transaction) => Err(refused(lost(transaction))),
         }
+    }
+
+    /// Asks for an approval, unless the exchange had all of its rounds.
+    async fn show(
+        &self,
+        steps: &CheckedSteps<'_>,
+        preview: &Preview,
+        round: u32,
+    ) -> Result<Checked, NotWritten> {
+        if preview.before != Before::Changed {
+            return self.ask(steps, preview, round);
+        }
+        if round < self.current.database().settings().preview.rounds {
+            return self.ask(steps, preview, round + 1);
+        }
+        let columns = steps.unstable(preview).await;
+        self.call().set_reason(ErrorReason::Asked);
+        Err(refused(format!("{ROUNDS}{}", texts::unstable(&columns))))
     }
 
     /// Ends the call with the demand to approve a preview.
-    fn ask(&self, to_approve: &ToApprove<'_>, mark: &str) -> Result<Checked, NotWritten> {
-        let (seen, label) = (to_approve.seen, self.current.label());
-        let text = self.texts.text(to_approve.before, seen, label);
+    fn ask(
+        &self,
+        steps: &CheckedSteps<'_>,
+        preview: &Preview,
+        round: u32,
+    ) -> Result<Checked, NotWritten> {
+        let text = self.texts.text(preview, self.current.label());
+        let state = format!("{} {round}", preview.mark);
         if !confirm::can_ask(self.request) {
-            self.count(seen);
-            let state = format!("{mark} {}", to_approve.round);
-            let sealer = self.request.sealer();
-            let seal = sealer.seal(ACTION, self.facts().as_bytes(), &state);
+            self.count(&preview.seen);
             self.call().set_reason(ErrorReason::Asked);
-            return Err(refused(texts::for_client(&text, &seal)));
+            return Err(refused(texts::for_client(&text, &steps.seal(&state))));
         }
-        let structure = self
-            .request
-            .asks_for_structure()
-            .then(|| seen.shown(shown(mark)));
-        match &structure {
-            Some(structure) => self.call().count(structure.changes() as u64, 0),
-            None => self.count(seen),
-        }
+        let structure = if self.request.asks_for_structure() {
+            let is_changed = preview.before == Before::Changed;
+            Some(json!({"preview": preview.object(self.call()), "changed": is_changed}))
+        } else {
+            self.count(&preview.seen);
+            None
+        };
         let confirmation = Confirmation {
-            state: format!("{}{mark} {}", self.state(), to_approve.round),
+            state: self.state(steps) + &state,
             message: texts::for_person(&text),
             subject: self.texts.question.subject,
-            structure: structure.map(|preview| {
-                let changed = matches!(to_approve.before, Before::Changed);
-                json!({"preview": preview, "changed": changed})
-            }),
+            structure,
         };
         let asked = confirmation.ask(self.request).map_err(refuse)?;
         Ok(Checked::Answer(asked))
     }
 
-    /// Runs the statement again, and commits it if it changes the same rows.
-    async fn run_again(
-        &self,
-        approved: Approved<'_>,
-        rules: &Rules,
-    ) -> Result<Checked, NotWritten> {
-        self.call().runs();
-        let ran = run(self.current.pool(), self.statement, rules).await;
-        let pending = match ran.map_err(NotWritten::Failed)? {
-            Ran::Pending(pending) => pending,
-            Ran::Unseen(reason) => return self.without_preview(Some(&reason)).await,
-        };
-        let mark = self.mark(pending.seen());
-        if mark == approved.mark {
-            return match self.use_up(&approved).await {
-                Ok(true) => self.commit(pending, &mark, approved.round).await,
-                Ok(false) => {
-                    let seen = pending.roll_back().await.map_err(NotWritten::Failed)?;
-                    let before = Before::UsedUp(self.texts.question.subject);
-                    self.ask_anew(&seen, before, approved.round, &mark)
-                }
-                Err(error) => {
-                    pending.roll_back().await.map_err(NotWritten::Failed)?;
-                    Err(NotWritten::Refused(error.into()))
-                }
-            };
-        }
-        let seen = pending.roll_back().await.map_err(NotWritten::Failed)?;
-        record(self.call(), "mismatch", &mark, &seen, None);
-        if approved.round >= self.settings().rounds {
-            let columns = match self.preview(rules).await? {
-                Outcome::Seen(other) => seen.unstable(&other),
-                Outcome::Unseen(_) => Vec::new(),
-            };
-            self.call().set_reason(ErrorReason::Asked);
-            return Err(refused(format!("{ROUNDS}{}", texts::unstable(&columns))));
-        }
-        self.ask_anew(&seen, Before::Changed, approved.round + 1, &mark)
-    }
-
-    fn ask_anew(
-        &self,
-        seen: &Seen,
-        before: Before,
-        round: u32,
-        mark: &str,
-    ) -> Result<Checked, NotWritten> {
-        let to_approve = ToApprove {
-            seen,
-            before,
-            round,
-        };
-        self.ask(&to_approve, mark)
-    }
-
-    async fn use_up(&self, approved: &Approved<'_>) -> Result<bool, Reported> {
-        let used = match &approved.seal {
-            Some(seal) => self.request.sealer().use_up(seal).await,
-            None => self.request.use_up().await,
-        };
-        used.map_err(|error| confirm::unknown(self.texts.question.subject, &error))
-    }
-
-    async fn commit(
-        &self,
-        pending: Pending<'_>,
-        mark: &str,
-        round: u32,
-    ) -> Result<Checked, NotWritten> {
-        let seen = pending.seen().clone();
-        match pending.commit().await.map_err(NotWritten::Failed)? {
-            Decision::Committed(committed) => {
-                let Committed {
-                    seen,
-                    rows,
-                    transaction,
-                } = *committed;
-                record(self.call(), "committed", mark, &seen, Some(transaction));
-                let (pool, change) = (self.current.pool(), (transaction, shown(mark)));
-                let rows = rows.read(self.statement, pool, change).await;
-                Ok(Checked::Committed(rows))
-            }
-            Decision::Different(pending) => {
-                let seen = pending.roll_back().await.map_err(NotWritten::Failed)?;
-                let mark = self.mark(&seen);
-                record(self.call(), "mismatch", &mark, &seen, None);
-                self.ask_anew(&seen, Before::Changed, round, &mark)
-            }
-            Decision::Undone => Err(refused(LOST)),
-            Decision::Unknown(transaction) => {
-                record(self.call(), "unknown", mark, &seen, Some(transaction));
-                self.call().set_reason(ErrorReason::Unknown);
-                Err(refused(format!("{LOST_FATE}{transaction}.")))
-            }
-        }
-    }
-
     /// Asks as without previews, or refuses the write where they are required.
-    async fn without_preview(&self, reason: Option<&Reason>) -> Result<Checked, NotWritten> {
+    async fn without_preview(
+        &self,
+        steps: &CheckedSteps<'_>,
+        reason: Option<String>,
+    ) -> Result<Checked, NotWritten> {
         if self.mode == PreviewMode::Require || !confirm::can_ask(self.request) {
-            let reason = reason.map(ToString::to_string).unwrap_or_default();
+            let reason = reason.unwrap_or_default();
             self.call().set_reason(ErrorReason::Refused);
             return Err(refused(format!("The statement was not run: {reason}.")));
         }
         let mut confirmation = self.texts.question.clone();
-        confirmation.state = self.unseen_state();
+        confirmation.state = self.unseen_state(steps);
         if let Some(reason) = reason {
             let message = &confirmation.message;
             confirmation.message = format!("There is no preview: {reason}.\n\n{message}");
             let structure = self.request.asks_for_structure();
-            confirmation.structure = structure.then(|| json!({"reason": reason.to_string()}));
+            confirmation.structure = structure.then(|| json!({"reason": reason}));
         }
         let asked = confirmation.question(self.request).await.map_err(refuse)?;
         Ok(asked.map_or(Checked::Unchecked, Checked::Answer))
     }
 
-    /// Returns the mark of a digest, which tells nothing of masked values.
-    fn mark(&self, seen: &Seen) -> String {
-        self.request.sealer().mark(&seen.digest.0)
+    /// Returns how the state of a question about a preview begins. The arguments of the call are signed
+    /// with it.
+    fn state(&self, steps: &CheckedSteps<'_>) -> String {
+        let facts = self.request.sealer().mark(steps.facts().as_bytes());
+        format!("checked {facts}: ")
+    }
+
+    fn unseen_state(&self, steps: &CheckedSteps<'_>) -> String {
+        format!("un{}", self.state(steps).trim_end_matches(": "))
     }
 
     fn call(&self) -> &Call {

@@ -2,14 +2,12 @@
 
 use http::StatusCode;
 use serde_json::{Value, json};
-use ziggurat_answers::checked::{record, shown};
+use ziggurat_answers::checked::{Before, CheckedSteps, Uncommitted, lost};
 use ziggurat_audit::Verdict;
-use ziggurat_changes::{
-    Committed, Decision, NoUndo, Outcome, Ran, Reason, Rules, Seen, preview, run,
-};
-use ziggurat_mcp::{Sealer, StateSigner};
+use ziggurat_changes::{NoUndo, Reason};
+use ziggurat_mcp::StateSigner;
 use ziggurat_postgres::{
-    database::PreviewMode, error::QueryError, pool::Pool, rows::Rows, statement::Statement,
+    database::PreviewMode, error::QueryError, rows::Rows, statement::Statement,
 };
 
 use crate::{
@@ -53,23 +51,20 @@ pub(crate) enum Next {
     Unchecked,
 }
 
-/// Result of a run that is not committed.
-enum Shown {
-    Seen(Box<Seen>),
-    Unseen(Reason),
-}
+// === impl CheckedStatement ===
 
 impl CheckedStatement {
     /// Runs the statement for its preview, and returns that as the response.
-    pub(crate) async fn alone(&self, running: &RunningStatement) -> Result<Stop, NotCommitted> {
-        let seen = match self.preview(running).await? {
-            Shown::Seen(seen) => seen,
-            Shown::Unseen(reason) => return Ok(Stop::no_preview(&reason)),
-        };
-        let mark = self.sealer(running).mark(&seen.digest.0);
-        record(&running.caller.call, "preview", &mark, &seen, None);
-        running.caller.call.note(Verdict::Ok);
-        Ok(Stop::Preview(Box::new(object(running, &seen, &mark))))
+    pub(crate) async fn alone(&self, running: &RunningStatement) -> NotCommitted {
+        match self.steps(running).preview().await {
+            Uncommitted::Shown(preview) => {
+                running.caller.call.note(Verdict::Ok);
+                let object = preview.object(&running.caller.call);
+                Stop::Preview(Box::new(json!(object))).into()
+            }
+            Uncommitted::Unseen(reason) => Stop::no_preview(&reason).into(),
+            other => self.stop(running, other),
+        }
     }
 
     /// Runs the statement as far as it is confirmed. With a seal of a preview it is committed if it
@@ -79,157 +74,88 @@ impl CheckedStatement {
         running: &RunningStatement,
         confirm: Option<&str>,
     ) -> Result<Next, NotCommitted> {
-        let facts = self.facts(running);
-        let sealer = self.sealer(running);
-        let seal = confirm.and_then(|seal| sealer.open(seal, ACTION, facts.as_bytes()));
-        let Some(seal) = seal else {
-            return Err(self.demand(running).await?.into());
+        let steps = self.steps(running);
+        let Some(seal) = confirm.and_then(|seal| steps.open(seal)) else {
+            return Err(self.demand(running).await);
         };
+        let used = steps.sealer.0.use_up(&seal);
         if seal.state() == UNSEEN {
-            if mode(running) == PreviewMode::Offer
-                && sealer.use_up(&seal).await.map_err(|it| unknown_use(&it))?
-            {
+            if mode(running) == PreviewMode::Offer && used.await.map_err(|it| unknown_use(&it))? {
                 return Ok(Next::Unchecked);
             }
-            return Err(self.demand(running).await?.into());
+            return Err(self.demand(running).await);
         }
-        let rules = rules(running);
-        let pool = running.current.pool();
-        let call = &running.caller.call;
-        let ran = call
-            .or_cancelled(run(pool, &self.statement, &rules))
-            .await?;
-        let pending = match ran.map_err(failed)? {
-            Ran::Pending(pending) => pending,
-            Ran::Unseen(reason) => {
-                return Err(self.stop(running, &Shown::Unseen(reason), false).into());
+        match steps.commit(seal.state(), used).await {
+            Ok((rows, seen)) => {
+                let undo = self.wants_undo.then(|| seen.undo());
+                Ok(Next::Committed(rows, undo))
             }
-        };
-        let mark = sealer.mark(&pending.seen().digest.0);
-        let is_same = mark == seal.state();
-        let used = if is_same {
-            sealer.use_up(&seal).await
-        } else {
-            Ok(false)
-        };
-        if !matches!(used, Ok(true)) {
-            let seen = pending.roll_back().await;
-            let seen = seen.map_err(failed)?;
-            used.map_err(|error| unknown_use(&error))?;
-            return Err(self.stop(running, &Shown::Seen(seen), !is_same).into());
-        }
-        let seen = pending.seen().clone();
-        let decision = pending.commit().await;
-        match decision.map_err(failed)? {
-            Decision::Committed(done) => {
-                record(call, "committed", &mark, &done.seen, Some(done.transaction));
-                Ok(self.committed(*done, pool, &mark).await)
-            }
-            Decision::Different(pending) => {
-                let seen = pending.roll_back().await.map_err(failed)?;
-                Err(self.stop(running, &Shown::Seen(seen), true).into())
-            }
-            Decision::Undone => Err(Stop::undone().into()),
-            Decision::Unknown(transaction) => {
-                record(call, "unknown", &mark, &seen, Some(transaction));
-                call.note(Verdict::Failed);
-                Err(Stop::unknown_fate(transaction).into())
-            }
+            Err(uncommitted) => Err(self.stop(running, uncommitted)),
         }
     }
 
     /// Runs the statement for its preview, and returns the demand to confirm it.
-    pub(crate) async fn demand(&self, running: &RunningStatement) -> Result<Stop, NotCommitted> {
-        let shown = self.preview(running).await?;
-        Ok(self.stop(running, &shown, false))
+    pub(crate) async fn demand(&self, running: &RunningStatement) -> NotCommitted {
+        self.stop(running, self.steps(running).preview().await)
     }
 
-    async fn preview(&self, running: &RunningStatement) -> Result<Shown, NotCommitted> {
-        let rules = rules(running);
-        let pool = running.current.pool();
-        let seen = preview(pool, &self.statement, &rules);
-        let seen = running.caller.call.or_cancelled(seen).await?;
-        Ok(match seen.map_err(failed)? {
-            Outcome::Seen(seen) => Shown::Seen(seen),
-            Outcome::Unseen(reason) => Shown::Unseen(reason),
-        })
+    fn steps<'a>(&'a self, running: &'a RunningStatement) -> CheckedSteps<'a> {
+        CheckedSteps {
+            call: &running.caller.call,
+            current: &running.current,
+            statement: &self.statement,
+            text: [&self.sql, ""],
+            sealer: (
+                self.signer.sealer(running.caller.session().to_owned()),
+                ACTION,
+            ),
+            ends_if_cancelled: true,
+        }
     }
 
-    /// Returns the demand to confirm the statement, or its refusal. `has_changed` if another preview
-    /// was confirmed.
-    fn stop(&self, running: &RunningStatement, shown: &Shown, has_changed: bool) -> Stop {
-        let sealer = self.sealer(running);
-        let (state, preview, reason) = match shown {
-            Shown::Seen(seen) => {
-                let mark = sealer.mark(&seen.digest.0);
-                let step = if has_changed { "mismatch" } else { "preview" };
-                record(&running.caller.call, step, &mark, seen, None);
-                let object = object(running, seen, &mark);
-                (mark, object, None)
+    /// Returns the demand to confirm the statement, its refusal or its error.
+    fn stop(&self, running: &RunningStatement, uncommitted: Uncommitted) -> NotCommitted {
+        let call = &running.caller.call;
+        let demanded = (DEMANDED, CONFIRM);
+        let (state, (error, code), preview, reason) = match uncommitted {
+            Uncommitted::Shown(preview) => {
+                let is_changed = preview.before == Before::Changed;
+                let texts = if is_changed {
+                    (CHANGED, "changed")
+                } else {
+                    demanded
+                };
+                let object = json!(preview.object(call));
+                (preview.mark, texts, object, None)
             }
-            Shown::Unseen(reason) if mode(running) == PreviewMode::Require => {
-                return Stop::no_preview(reason);
+            Uncommitted::Unseen(reason) if mode(running) == PreviewMode::Offer => {
+                let reason = Some(reason.to_string());
+                (UNSEEN.to_owned(), demanded, Value::Null, reason)
             }
-            Shown::Unseen(reason) => (UNSEEN.to_owned(), Value::Null, Some(reason.to_string())),
+            Uncommitted::Unseen(reason) => return Stop::no_preview(&reason).into(),
+            // Without a connection the response has no lines.
+            Uncommitted::Failed(QueryError::Lease(error)) => return error.into(),
+            Uncommitted::Failed(error) => return NotCommitted::Failed(error),
+            Uncommitted::Cancelled(by) => return by.into(),
+            Uncommitted::UnknownUse(error) => return unknown_use(&error).into(),
+            Uncommitted::Lost(transaction) => return Stop::lost(transaction).into(),
         };
-        running.caller.call.note(Verdict::Asked);
-        let facts = self.facts(running);
-        let (error, code) = if has_changed {
-            (CHANGED, "changed")
-        } else {
-            (DEMANDED, CONFIRM)
-        };
-        Stop::Confirm(Box::new(ConfirmationDemand {
+        call.note(Verdict::Asked);
+        let demand = ConfirmationDemand {
             error,
             code,
             statement: self.sql.clone(),
             database: running.current.label().to_owned(),
-            confirm: sealer.seal(ACTION, facts.as_bytes(), &state),
+            confirm: self.steps(running).seal(&state),
             preview: Some(preview),
             reason,
-        }))
-    }
-
-    async fn committed(&self, done: Committed, pool: &Pool, mark: &str) -> Next {
-        let undo = self.wants_undo.then(|| done.seen.undo());
-        let change = (done.transaction, shown(mark));
-        Next::Committed(done.rows.read(&self.statement, pool, change).await, undo)
-    }
-
-    fn sealer(&self, running: &RunningStatement) -> Sealer<'_> {
-        self.signer.sealer(running.caller.session().to_owned())
-    }
-
-    /// Returns the database, the role and settings of the caller there, and the statement.
-    fn facts(&self, running: &RunningStatement) -> String {
-        let current = &running.current;
-        let acting = current.database().acts();
-        let identity = acting.map_or("", |acting| acting.mark());
-        json!([current.label(), identity, self.sql]).to_string()
+        };
+        Stop::Confirm(Box::new(demand)).into()
     }
 }
 
 fn mode(running: &RunningStatement) -> PreviewMode {
     running.current.database().settings().preview.mode
-}
-
-fn rules(running: &RunningStatement) -> Rules {
-    (&running.current.database().settings().preview).into()
-}
-
-/// Returns the changed rows as an object, and counts them for the limits of the caller.
-fn object(running: &RunningStatement, seen: &Seen, mark: &str) -> Value {
-    let object = seen.shown(shown(mark));
-    running.count(object.changes() as u64, 0);
-    serde_json::to_value(object).expect("texts and numbers only")
-}
-
-/// Returns the response to an error: the lines of a statement, unless there was no connection.
-fn failed(error: QueryError) -> NotCommitted {
-    match error {
-        QueryError::Lease(error) => NotCommitted::Stopped(error.into()),
-        error => NotCommitted::Failed(error),
-    }
 }
 
 // === impl NotCommitted ===
@@ -255,16 +181,9 @@ impl Stop {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "no_preview", message)
     }
 
-    /// 503: the connection was lost at the commit.
-    fn undone() -> Self {
-        let message = "The change was not committed.";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_committed", message)
-    }
-
-    /// 503: the connection was lost at the commit, and it is not known what became of it.
-    fn unknown_fate(transaction: u64) -> Self {
-        let message =
-            format!("It is not known whether the change was committed: transaction {transaction}.");
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unknown", message)
+    /// 503: the connection was lost at the commit. The change was not committed, or that is not known.
+    fn lost(transaction: Option<u64>) -> Self {
+        let code = transaction.map_or("not_committed", |_| "unknown");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, lost(transaction))
     }
 }

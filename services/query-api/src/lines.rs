@@ -336,8 +336,8 @@ async fn failed(running: &mut RunningStatement, error: QueryError) -> Bytes {
         Some(Demand::Known(demand)) => (error, Some(Stop::Confirm(demand))),
         // Boxed: rare, and large.
         Some(Demand::Preview(checked)) => match Box::pin(checked.demand(running)).await {
-            Ok(stop) | Err(NotCommitted::Stopped(stop)) => (error, Some(stop)),
-            Err(NotCommitted::Failed(error)) => (error, None),
+            NotCommitted::Stopped(stop) => (error, Some(stop)),
+            NotCommitted::Failed(error) => (error, None),
         },
     };
     let mut shown = ErrorLine::new(&error, &running.current, running.lead);

@@ -302,7 +302,7 @@ impl RunningStatement {
         call.or_cancelled(admitted).await??;
         call.runs();
         if asked.is_preview {
-            return Err(checked.alone(self).await?.into());
+            return Err(checked.alone(self).await);
         }
         checked.run(self, asked.confirm).await
     }
@@ -335,8 +335,8 @@ impl RunningStatement {
                 Some(Demand::Known(demand)) => Err(Stop::Confirm(demand)),
                 // Boxed: rare, and large.
                 Some(Demand::Preview(checked)) => match Box::pin(checked.demand(self)).await {
-                    Ok(stop) | Err(NotCommitted::Stopped(stop)) => Err(stop),
-                    Err(NotCommitted::Failed(error)) => Ok(Box::pin(ready(Err(error)))),
+                    NotCommitted::Stopped(stop) => Err(stop),
+                    NotCommitted::Failed(error) => Ok(Box::pin(ready(Err(error)))),
                 },
             },
         }

@@ -91,6 +91,15 @@ impl Shop {
     }
 }
 
+/// Returns the steps of records with their verdicts.
+fn steps(recorded: &[(Value, Value)]) -> Vec<[&str; 2]> {
+    let steps = recorded.iter();
+    let texts = steps.map(|(write, verdict)| [&write["step"], verdict]);
+    texts
+        .map(|texts| texts.map(|text| text.as_str().unwrap_or_default()))
+        .collect()
+}
+
 /// Sends a statement over HTTP, with more members.
 fn ask(client: &Client, sql: &str, more: &Value) -> Answer {
     let mut body = json!({"sql": sql});
@@ -117,7 +126,7 @@ fn done(answer: &Answer) -> Value {
 }
 
 /// Calls a tool with a modern revision.
-fn call(client: &Client, arguments: &Value, can_ask: bool, members: &Value) -> Value {
+pub(crate) fn call(client: &Client, arguments: &Value, can_ask: bool, members: &Value) -> Value {
     let capabilities = if can_ask {
         json!({"elicitation": {}})
     } else {
@@ -148,13 +157,14 @@ fn call(client: &Client, arguments: &Value, can_ask: bool, members: &Value) -> V
     answer.json()["result"].clone()
 }
 
-fn message(asked: &Value) -> &str {
+/// Returns the question to a user, if there is one.
+pub(crate) fn message(asked: &Value) -> &str {
     let params = &asked["inputRequests"]["confirm"]["params"];
     params["message"].as_str().unwrap_or_default()
 }
 
 /// Confirms a question.
-fn yes(asked: &Value) -> Value {
+pub(crate) fn yes(asked: &Value) -> Value {
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let response = json!({"action": "accept", "content": {"confirm": true}});
     json!({"inputResponses": {"confirm": response}, "requestState": asked["requestState"]})

@@ -2,7 +2,7 @@
 
 use ziggurat_changes::Seen;
 
-use crate::checked::WriteTexts;
+use crate::checked::{Before, Preview, WriteTexts};
 
 /// Most rows of a preview for people.
 pub(super) const MAX_ROWS: usize = 20;
@@ -13,32 +13,19 @@ pub(super) const NOT_APPROVED: &str =
 pub(super) const ROUNDS: &str =
     "The data changed each time between preview and commit. Nothing was changed.";
 
-pub(super) const LOST: &str = "The change was not committed.";
-
-/// Precedes the id of the transaction.
-pub(super) const LOST_FATE: &str = "It is not known whether the change was committed: transaction ";
-
 const CHANGED: &str = "The data have changed. This is what the statement would do now:";
-
-/// Text before a preview.
-#[derive(Clone, Copy)]
-pub(super) enum Before {
-    Nothing,
-    /// The data have changed since the last preview.
-    Changed,
-    /// The approval was used; of a statement, or of a call.
-    UsedUp(&'static str),
-}
 
 // === impl WriteTexts ===
 
 impl WriteTexts {
     /// Returns the first line, the statement, and the rows that it would change.
-    pub(super) fn text(&self, before: Before, seen: &Seen, database: &str) -> String {
-        match before {
+    pub(super) fn text(&self, preview: &Preview, database: &str) -> String {
+        let seen = &preview.seen;
+        match preview.before {
             Before::Nothing => self.alone(seen, database),
             Before::Changed => self.below(CHANGED, seen),
-            Before::UsedUp(subject) => {
+            Before::UsedUp => {
+                let subject = self.question.subject;
                 let rest = self.alone(seen, database);
                 format!(
                     "This confirmation is used up, and the {subject} may have been run with it \

@@ -23,10 +23,14 @@ fn a_user_sees_the_changed_rows_and_commits_exactly_them() {
         message(&again).starts_with("The data have changed."),
         "{again}"
     );
-    let steps: Vec<_> = shop.recorded();
-    assert_eq!(steps[0].0["diff"], steps[1].0["diff"]);
-    let verdicts: Vec<_> = steps.iter().map(|(_, verdict)| verdict).collect();
-    assert_eq!(verdicts, ["asked", "ok", "asked"]);
+    let recorded = shop.recorded();
+    assert_eq!(recorded[0].0["diff"], recorded[1].0["diff"]);
+    let expected = [
+        ["preview", "asked"],
+        ["committed", "ok"],
+        ["mismatch", "asked"],
+    ];
+    assert_eq!(steps(&recorded), expected);
 }
 
 #[test]
@@ -42,6 +46,12 @@ fn a_confirmation_of_the_same_change_is_valid_once() {
         "{again}"
     );
     assert_eq!(shop.postgres.count("SELECT count(*) FROM draft"), 1);
+    let expected = [
+        ["preview", "asked"],
+        ["committed", "ok"],
+        ["preview", "asked"],
+    ];
+    assert_eq!(steps(&shop.recorded()), expected);
 }
 
 #[test]
@@ -78,6 +88,12 @@ fn data_that_change_each_time_end_the_exchange_after_its_rounds() {
             .count("SELECT count(*) FROM orders WHERE status = 'open'"),
         1
     );
+    let expected = [
+        ["preview", "asked"],
+        ["mismatch", "asked"],
+        ["mismatch", "asked"],
+    ];
+    assert_eq!(steps(&shop.recorded()), expected);
 }
 
 #[test]

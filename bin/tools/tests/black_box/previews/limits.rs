@@ -42,7 +42,7 @@ fn the_rows_of_a_table_that_is_too_large_are_sought_by_their_keys() {
         (&done["rows"], &done["command"], &done["affected"]),
         (&json!(0), &json!("UPDATE 1"), &json!(1))
     );
-    // All rows count: those of a text that returns rows itself are not found.
+    // All rows count. If a text returns rows itself, the server does not find the changed ones.
     let answer = ask(
         &shop.client,
         "UPDATE orders SET status = 'x' RETURNING id",

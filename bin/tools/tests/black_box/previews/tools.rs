@@ -63,7 +63,16 @@ fn a_tool_that_always_asks_requires_a_preview() {
         "{shown}"
     );
     assert_eq!(shop.orders(), 2);
-    let arguments = json!({"id": 7, "approve": seal.trim_end_matches("\".")});
+    let seal = seal.trim_end_matches("\".");
+    let arguments = json!({"id": 8, "approve": seal});
+    let params = json!({"name": "drop_carefully", "arguments": arguments});
+    let other = result(&shop.client, "tools/call", &params);
+    let first = "The tool \"drop_carefully\" would change 1 row";
+    assert!(
+        super::text(&other).starts_with(first),
+        "the seal is of other values: {other}"
+    );
+    let arguments = json!({"id": 7, "approve": seal});
     let params = json!({"name": "drop_carefully", "arguments": arguments});
     let done = result(&shop.client, "tools/call", &params);
     assert!(super::text(&done).contains("open"), "{done}");
