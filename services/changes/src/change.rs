@@ -241,11 +241,7 @@ impl Table {
         if is_hidden || self.columns[place].is_masked {
             return Value::Hidden;
         }
-        let row = match side {
-            Side::Before => change.before(),
-            Side::After => change.after(),
-        };
-        Value::Text(row.and_then(|row| row[place].as_deref()))
+        Value::Text(change.text(place, side))
     }
 
     /// Sorts changes by their shown values, so that their order tells nothing of masked ones.
@@ -301,6 +297,23 @@ impl Change {
         }
     }
 
+    /// Returns the value in this place of the row before or after.
+    pub(crate) fn text(&self, place: usize, side: Side) -> Option<&str> {
+        let row = match side {
+            Side::Before => self.before(),
+            Side::After => self.after(),
+        };
+        row?[place].as_deref()
+    }
+
+    /// Returns the side that its key is of.
+    pub(crate) fn side(&self) -> Side {
+        match self {
+            Self::Removed(_) => Side::Before,
+            Self::Added(_) | Self::Changed { .. } => Side::After,
+        }
+    }
+
     /// Returns whether the value in this place of the row after was not there before.
     pub(crate) fn is_new(&self, place: usize) -> bool {
         match self {
@@ -321,7 +334,12 @@ impl Change {
     }
 }
 
-/// Writes a text as a literal.
+/// Writes a text as a literal, which means the same whatever `standard_conforming_strings` is.
 pub(crate) fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
+    let doubled = text.replace('\'', "''");
+    if doubled.contains('\\') {
+        format!(" E'{}'", doubled.replace('\\', "\\\\"))
+    } else {
+        format!("'{doubled}'")
+    }
 }

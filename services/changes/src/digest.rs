@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::change::{Change, Column, Seen, Sequence, Table, TableChanges, Text, Unread};
+use crate::change::{Change, Column, Seen, Sequence, Side, Table, TableChanges, Unread};
 
 /// First line of the text that is hashed.
 const VERSION: &str = "ziggurat diff v1\n";
@@ -34,7 +34,7 @@ pub struct Ignored(BTreeSet<String>);
 pub(crate) struct Run {
     /// Sequences that numbers were drawn from; empty if there are too many to know.
     pub(crate) drawn: Vec<Sequence>,
-    /// The times of the run, as PostgreSQL prints them, without and with the offset of the session.
+    /// The times of the run, as PostgreSQL prints them, in UTC and in the zone of the session.
     pub(crate) times: Vec<RangeInclusive<String>>,
     /// The table that an INSERT names, and the columns of its list.
     pub(crate) inserts: Option<(String, Vec<String>)>,
@@ -113,14 +113,11 @@ fn values(seen: &Seen) -> BTreeMap<String, Vec<[String; 2]>> {
     let mut values: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for TableChanges { table, changes } in &seen.tables {
         for (place, column) in table.columns.iter().enumerate() {
-            let value = |row: Option<&[Text]>, is_new| {
-                let value =
-                    row.map(|row| marks.value(table, place, &row[place], is_new, &mut None));
-                value.unwrap_or_default().to_string()
-            };
             let pairs = changes.iter().map(|change| {
-                let before = value(change.before(), false);
-                [before, value(change.after(), change.is_new(place))]
+                [Side::Before, Side::After].map(|side| {
+                    let value = marks.value(table, place, change, side, &mut None);
+                    value.to_string()
+                })
             });
             let name = format!("{}.{}", table.name, column.name);
             let own = values.entry(name).or_default();
@@ -207,30 +204,26 @@ impl<'a> Marks<'a> {
 
     /// Writes a changed row. Without `numbers` its random identifiers have none.
     fn entry(&self, table: &Table, change: &Change, mut numbers: Option<&mut Numbers>) -> String {
-        let row = change.after().or(change.before()).unwrap_or_default();
-        let key = table.key.iter().map(|place| {
-            let is_new = change.before().is_none();
-            self.value(table, *place, &row[*place], is_new, &mut numbers)
-        });
+        let key = table.key.iter();
+        let key = key.map(|place| self.value(table, *place, change, change.side(), &mut numbers));
         let key: Vec<_> = key.collect();
         let key = if key.is_empty() {
             Value::Null
         } else {
             key.into()
         };
-        let mut side = |row: Option<&[Text]>, is_new: &dyn Fn(usize) -> bool| {
-            let Some(row) = row else { return Value::Null };
+        let mut values = |side| {
             let mut values = Map::new();
             for (place, column) in table.columns.iter().enumerate() {
                 if !self.run.ignored.has((&table.name, &column.name)) {
-                    let value = self.value(table, place, &row[place], is_new(place), &mut numbers);
+                    let value = self.value(table, place, change, side, &mut numbers);
                     values.insert(column.name.clone(), value);
                 }
             }
-            values.into()
+            values
         };
-        let before = side(change.before(), &|_| false);
-        let after = side(change.after(), &|place| change.is_new(place));
+        let before = change.before().map(|_| values(Side::Before));
+        let after = change.after().map(|_| values(Side::After));
         json!([table.name, change.sign().to_string(), key, before, after]).to_string()
     }
 
@@ -238,15 +231,15 @@ impl<'a> Marks<'a> {
         &self,
         table: &Table,
         place: usize,
-        text: &Text,
-        is_new: bool,
+        change: &Change,
+        side: Side,
         numbers: &mut Option<&mut Numbers>,
     ) -> Value {
         let column = &table.columns[place];
-        let Some(text) = text.as_deref() else {
+        let Some(text) = change.text(place, side) else {
             return Value::Null;
         };
-        if !is_new {
+        if matches!(side, Side::Before) || !change.is_new(place) {
             return text.into();
         }
         if let Some(sequence) = self.sequence_of(table, column, text) {
@@ -255,7 +248,7 @@ impl<'a> Marks<'a> {
         if self.run.is_now(column, text) {
             return json!({"now": true});
         }
-        if self.run.is_random(table, column) {
+        if matches!(change, Change::Added(_)) && self.run.is_random(table, column) {
             let number = numbers.as_mut().map(|numbers| numbers.of(text));
             return json!({"uuid": number});
         }
@@ -293,10 +286,15 @@ impl Run {
     }
 
     fn is_now(&self, column: &Column, text: &str) -> bool {
+        let zones = match column.type_oid {
+            // It is printed in UTC.
+            TIMESTAMPTZ => 1,
+            TIMESTAMP => self.times.len(),
+            _ => 0,
+        };
         // All of them are printed in one form, so that their order is the one of time.
-        let is_time = [TIMESTAMP, TIMESTAMPTZ].contains(&column.type_oid);
-        let mut times = self.times.iter();
-        is_time && times.any(|it| it.start().as_str() <= text && text <= it.end().as_str())
+        let mut times = self.times.iter().take(zones);
+        times.any(|it| it.start().as_str() <= text && text <= it.end().as_str())
     }
 
     fn is_random(&self, table: &Table, column: &Column) -> bool {

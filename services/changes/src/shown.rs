@@ -100,7 +100,7 @@ impl Seen {
         let mut left = MAX_ROWS;
         let mut hidden_rows = 0;
         for TableChanges { table, changes } in &self.tables {
-            let name = hidden::escaped(&table.name);
+            let name = on_one_line(&table.name);
             writeln!(text, "{name}: {}", counts(changes)).expect(INFALLIBLE);
             for change in changes {
                 let line = table.line(change);
@@ -119,7 +119,7 @@ impl Seen {
             writeln!(text, "… {} more {rows}", grouped(hidden_rows)).expect(INFALLIBLE);
         }
         for note in &self.notes {
-            writeln!(text, "{}", hidden::escaped(note)).expect(INFALLIBLE);
+            writeln!(text, "{}", on_one_line(note)).expect(INFALLIBLE);
         }
         text
     }
@@ -252,7 +252,7 @@ impl Table {
 impl Column {
     /// Writes its name and a value.
     fn with(&self, value: Value<'_>) -> String {
-        format!("{} {}", hidden::escaped(&self.name), self.quoted(value))
+        format!("{} {}", on_one_line(&self.name), self.quoted(value))
     }
 
     /// Writes a value on one line, in quotes unless it is a number or a boolean.
@@ -265,32 +265,24 @@ impl Column {
         if PLAIN.contains(&self.type_oid) {
             return text.to_owned();
         }
-        let text = hidden::escaped(text)
-            .replace('\\', "\\\\")
-            .replace('\'', "''");
-        let text = text
-            .replace('\n', "\\n")
-            .replace('\r', "\\r")
-            .replace('\t', "\\t");
-        format!("'{text}'")
+        let text = text.replace('\\', "\\\\").replace('\'', "''");
+        format!("'{}'", on_one_line(&text))
     }
 }
 
 // === impl Change ===
 
 impl Change {
-    /// Returns the side that its key is of.
-    fn side(&self) -> Side {
-        match self {
-            Self::Removed(_) => Side::Before,
-            Self::Added(_) | Self::Changed { .. } => Side::After,
-        }
-    }
-
     /// Returns whether a value is shown: of a changed row, the changed ones.
     fn shows(&self, place: usize) -> bool {
         !matches!(self, Self::Changed { .. }) || self.is_new(place)
     }
+}
+
+/// Writes hidden characters and the ends of lines as escapes.
+fn on_one_line(text: &str) -> String {
+    let text = hidden::escaped(text).replace('\n', "\\n");
+    text.replace('\r', "\\r").replace('\t', "\\t")
 }
 
 /// Counts added, changed and removed rows.

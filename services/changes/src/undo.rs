@@ -16,8 +16,8 @@ use crate::change::{Change, Column, Seen, Table, TableChanges, Text, literal};
 /// Limit on the bytes of a statement.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Type with values that PostgreSQL reads by a setting.
-const MONEY: u32 = 790;
+/// Name of the type with values that PostgreSQL reads by a setting, also of its arrays.
+const MONEY: &str = "money";
 
 const INFALLIBLE: &str = "a string takes everything";
 
@@ -90,7 +90,7 @@ impl Seen {
     /// Joins the steps to one statement, which fails if a row is not found.
     fn script(&self, steps: &[String]) -> Option<String> {
         let mut columns = self.tables.iter().flat_map(|it| &it.table.columns);
-        let mut script = if columns.any(|column| column.type_oid == MONEY) {
+        let mut script = if columns.any(|column| column.type_name.starts_with(MONEY)) {
             "SET LOCAL lc_monetary = 'C';\n".to_owned()
         } else {
             String::new()
