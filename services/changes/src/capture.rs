@@ -3,6 +3,7 @@
 mod connections;
 mod describe;
 mod masked;
+mod notes;
 mod opening;
 mod rows;
 mod sought;
@@ -12,7 +13,7 @@ mod touched;
 use std::sync::Arc;
 
 use ziggurat_postgres::{
-    error::{DriverError, Phase, QueryError},
+    error::{Phase, QueryError},
     pool::Lease,
     statement::{HeldRows, Statement},
 };
@@ -22,11 +23,9 @@ use crate::{
     Reason, Text, Unreadable,
     capture::{
         describe::{Described, Stored},
-        opening::Counters,
         sought::{Facts as RunFacts, Sides},
-        touched::Touched,
     },
-    change::{Seen, Sequence, TableChanges, Unread},
+    change::{Seen, TableChanges},
     digest::{Digest, Run as Facts},
     fate::Checkpoint,
 };
@@ -56,7 +55,8 @@ impl Capture<'_> {
         let named = opening::inserted(statement.text());
         let target = target::target(statement.text());
         let opening = self.open(named.as_ref(), target.as_ref()).await?;
-        let target = target.filter(|_| opening.returns);
+        let target = target.filter(|it| it.since <= opening.returns);
+        let target = target.map(|it| it.list(opening.returns));
         let (rows, returned) = self.execute(statement, target).await?;
         let touched = self.touched(&opening).await.map_err(|stop| match stop {
             // Deferred triggers and keys may quote values.
@@ -80,7 +80,7 @@ impl Capture<'_> {
             returned: &returned,
         };
         let tables = self.changes(&run).await?;
-        let unread = unread(&opening.counters, &touched, &described);
+        let unread = run.unread();
         let inserted = opening.inserts.and_then(|oid| described.shown_as(oid));
         let facts = Facts {
             drawn: touched.drawn(&opening),
@@ -90,7 +90,7 @@ impl Capture<'_> {
         };
         let seen = Seen {
             digest: Digest::of(&tables, &unread, &facts),
-            notes: notes(&facts.drawn, &unread, &described),
+            notes: run.notes(&tables, &unread),
             tables,
             unread,
             sequences: facts.drawn.clone(),
@@ -189,7 +189,8 @@ impl Capture<'_> {
     pub(crate) async fn roll_back(&mut self) -> Result<(), QueryError> {
         end(&mut self.reader, "ROLLBACK").await?;
         end(&mut self.writer, "ROLLBACK").await?;
-        self.reset().await
+        self.reset().await;
+        Ok(())
     }
 
     /// Ends the transaction of the reader, and returns the latest checkpoint.
@@ -201,28 +202,27 @@ impl Capture<'_> {
     pub(crate) async fn commit(&mut self) -> Result<(), QueryError> {
         let ended = end(&mut self.writer, "COMMIT").await;
         if ended.as_ref().err().is_none_or(|error| !is_lost(error)) {
-            // If that fails, the connection is closed.
-            let _ = self.reset().await;
+            self.reset().await;
         }
         ended
     }
 
     /// Drops what the statement changed of its session; only a connection without that is used again.
-    async fn reset(&mut self) -> Result<(), QueryError> {
-        if self.writer.is_shared() {
-            return Ok(());
+    async fn reset(&mut self) {
+        if !self.writer.is_shared() && end(&mut self.writer, "DISCARD ALL").await.is_err() {
+            self.writer.close_at_end();
         }
-        end(&mut self.writer, "DISCARD ALL").await
     }
 }
 
 /// Ends the transaction of a connection, which is free then.
 async fn end(lease: &mut Lease, how: &str) -> Result<(), QueryError> {
     let ended = lease.begin().run(how).await;
-    if ended.is_ok() || matches!(ended, Err(DriverError::Server(_))) {
+    let ended = ended.map_err(|error| QueryError::new(error, Phase::Commit, 0));
+    if ended.as_ref().err().is_none_or(|error| !is_lost(error)) {
         lease.settle();
     }
-    ended.map_err(|error| QueryError::new(error, Phase::Commit, 0))
+    ended
 }
 
 /// Returns whether the state of a connection is unknown after an error.
@@ -232,25 +232,4 @@ pub(crate) fn is_lost(error: &QueryError) -> bool {
         QueryError::Changes(_) => false,
         _ => true,
     }
-}
-
-/// Describes what the changed rows do not show.
-fn notes(drawn: &[Sequence], unread: &[Unread], described: &Described) -> Vec<String> {
-    let drawn = drawn
-        .iter()
-        .map(|it| format!("Numbers of {} stay drawn.", it.name));
-    let unread = unread.iter().map(Unread::note);
-    let outside = described.outside.iter();
-    let outside = outside.map(|name| format!("{name} may have effects outside of the tables."));
-    drawn.chain(unread).chain(outside).collect()
-}
-
-/// Counts the events of tables that cannot be read.
-fn unread(before: &Counters, touched: &Touched, described: &Described) -> Vec<Unread> {
-    let unread = described.found.iter().filter(|table| !table.is_readable);
-    let counted = unread.map(|table| Unread {
-        table: table.name.clone(),
-        rows: touched.moved(before, table.oid),
-    });
-    counted.filter(|it| it.rows != [0; 3]).collect()
 }

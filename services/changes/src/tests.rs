@@ -1,6 +1,7 @@
 //! Tests on a real PostgreSQL: what a preview shows equals a full comparison of the tables.
 
 mod commits;
+mod digests;
 mod random;
 mod shown;
 mod sought;
@@ -115,15 +116,10 @@ async fn given() -> Fixture {
 async fn a_preview_equals_a_full_comparison_beside_sessions_that_change_the_same_rows() {
     let mut fixture = given().await;
     let pool = fixture.writable();
-    let mut disturbing = tokio::task::JoinSet::new();
-    for seed in 0..4 {
-        let connection = fixture.connect().await;
-        disturbing.spawn(random::disturb(connection, seed));
-    }
-    let version = "SELECT current_setting('server_version_num')::bigint";
-    let has_merge = fixture.count(version).await >= 150_000;
+    let _disturbing = random::disturb_all(&fixture).await;
+    let has_merge = version(&mut fixture).await >= 150_000;
     let mut random = random::Random::new(7).with_merge(has_merge);
-    let cases = env::var(CASES).map_or(300, |cases| cases.parse().expect("a number"));
+    let cases = number("CHANGED_STATEMENTS", 300);
     let mut rows = 0;
     for turn in 0..cases {
         let text = random.statement();
@@ -145,8 +141,15 @@ async fn a_preview_equals_a_full_comparison_beside_sessions_that_change_the_same
     assert!(rows > 3 * cases, "{rows} rows were compared");
 }
 
-/// Variable with the number of random statements.
-const CASES: &str = "CHANGED_STATEMENTS";
+/// Returns the number of cases, which a variable may set.
+fn number(variable: &str, usual: usize) -> usize {
+    env::var(variable).map_or(usual, |cases| cases.parse().expect("a number"))
+}
+
+async fn version(fixture: &mut Fixture) -> i64 {
+    let version = "SELECT current_setting('server_version_num')::bigint";
+    fixture.count(version).await
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_row_shows_has_no_preview_and_changes_nothing() {
@@ -186,30 +189,4 @@ async fn what_no_row_shows_has_no_preview_and_changes_nothing() {
     all_rows(&mut fixture.outside, 1, &mut rows).await;
     let loose = rows.keys().filter(|(table, _)| table == "public.loose");
     assert!(loose.count() > 0, "it is not empty");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn equal_changes_have_equal_digests_whatever_is_drawn() {
-    let mut fixture = given().await;
-    let pool = fixture.writable();
-    let digest = async |text: &str| match seen(&pool, text).await {
-        Ok(Outcome::Seen(seen)) => seen.digest,
-        other => panic!("{text}: {other:?}"),
-    };
-    let order = "WITH o AS (INSERT INTO orders (customer) VALUES ('x'), ('y') RETURNING id) \
-                 INSERT INTO line (ord, at) SELECT id, now() FROM o";
-    let key = "INSERT INTO keyed (note) VALUES ('a'), ('b')";
-    let first = [digest(order).await, digest(key).await];
-    fixture
-        .given("SELECT nextval('orders_id_seq'), nextval('line_id_seq')")
-        .await;
-    assert_eq!([digest(order).await, digest(key).await], first);
-    let other = order.replace("'y'", "'z'");
-    assert_ne!(digest(&other).await, first[0]);
-    let other = "INSERT INTO line (ord) SELECT max(id) FROM orders";
-    let before = digest(other).await;
-    fixture
-        .given("INSERT INTO orders (customer) VALUES ('new')")
-        .await;
-    assert_ne!(digest(other).await, before, "it refers to another row");
 }

@@ -106,11 +106,14 @@ impl Capture<'_> {
     }
 }
 
-/// Asks whether the default of a column is a volatile function without arguments.
+/// Asks whether the default of a column is a volatile function without arguments, which no trigger before
+/// the row replaces.
 const IS_GENERATED_ANEW: &str = "SELECT f.provolatile = 'v' FROM pg_attrdef d \
     CROSS JOIN pg_get_expr(d.adbin, d.adrelid) AS e (text) JOIN pg_proc f \
     ON f.oid = CASE WHEN e.text ~ '^[a-z0-9_.]+[(][)]$' THEN to_regprocedure(e.text) END \
-    WHERE d.adrelid = c.oid AND d.adnum = a.attnum";
+    WHERE d.adrelid = c.oid AND d.adnum = a.attnum AND NOT EXISTS (SELECT FROM pg_trigger g \
+    WHERE g.tgtype & 3 = 3 AND (g.tgrelid = c.oid \
+    OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(c.oid))))";
 
 /// Lists the sequences that a column owns, or that its default draws from.
 const SEQUENCES_OF_A_COLUMN: &str = "SELECT s.oid FROM pg_depend d \

@@ -1,6 +1,6 @@
 //! The beginning of a run: the snapshot, and what the transaction has counted so far.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use ziggurat_postgres::{driver::Row, error::DriverError, quoted};
 use ziggurat_sql::{Lexer, Token};
@@ -36,27 +36,23 @@ pub(super) struct Opening {
     /// The beginning of the second in which it began, in UTC and in the zone of the session.
     pub(super) began: [String; 2],
     pub(super) counters: Counters,
-    /// The last value of each sequence, and its step; `None` if there are too many.
-    pub(super) sequences: Option<HashMap<u32, LastValue>>,
+    pub(super) sequences: LastValues,
     /// The OID of the table that an INSERT names.
     pub(super) inserts: Option<u32>,
-    /// The table that the text changes may be too large to be read through, and the text can return
-    /// the places of the rows.
-    pub(super) returns: bool,
+    /// The version of PostgreSQL if the table that the text changes may be too large to be read through, and
+    /// can return the places of the rows; else 0.
+    pub(super) returns: i64,
 }
 
-/// State of a sequence.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LastValue {
-    /// The value before its first one, if none was drawn.
-    pub(super) last: i64,
-}
+/// The last value of each sequence, or the one before its first; `None` if there are too many.
+pub(super) type LastValues = Option<HashMap<u32, i64>>;
 
 /// INSERT with a list of columns, as a text has it.
 #[derive(Debug)]
 pub(super) struct Insert {
     /// The name of the table, quoted.
     table: String,
+    /// The columns that the text may set.
     pub(super) columns: Vec<String>,
 }
 
@@ -71,7 +67,8 @@ pub(super) const COUNTERS: &str = "SELECT c.oid, pg_stat_get_xact_tuples_inserte
 pub(super) const SEQUENCES: &str = "SELECT seqrelid, coalesce(\
     CASE WHEN has_sequence_privilege(seqrelid, 'USAGE') \
     AND has_sequence_privilege(seqrelid, 'SELECT') \
-    THEN pg_sequence_last_value(seqrelid) END, seqstart - seqincrement) \
+    THEN pg_sequence_last_value(seqrelid) END, greatest(-9223372036854775808, \
+    least(9223372036854775807, seqstart::numeric - seqincrement))::bigint) \
     FROM pg_sequence LIMIT 2001";
 
 /// A table with more than this part of the bytes that may be read through may be too large, beside
@@ -97,7 +94,7 @@ impl Capture<'_> {
         named: Option<&Insert>,
         target: Option<&Target>,
     ) -> Result<Opening, Stop> {
-        let level = self.level().await?;
+        let (level, sequences) = self.level().await?;
         let lock = self.rules.lock_timeout.as_millis();
         let idle = self.rules.timeout.as_millis();
         let opening = self
@@ -113,16 +110,17 @@ impl Capture<'_> {
              pg_catalog.mxid_age('1'), pg_catalog.current_setting('track_counts'), \
              pg_catalog.date_trunc('second', localtimestamp), \
              pg_catalog.to_regclass({named})::pg_catalog.oid, \
-             EXISTS ({RETURNS} {large} AND c.oid = pg_catalog.to_regclass({target})); \
+             CASE WHEN EXISTS ({RETURNS} {large} AND c.oid = pg_catalog.to_regclass({target})) \
+             THEN pg_catalog.current_setting('server_version_num')::int8 ELSE 0 END; \
              {APART}; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'; \
-             SELECT date_trunc('second', now()); {COUNTERS}; {SEQUENCES}; {TOGETHER}"
+             SELECT date_trunc('second', now()); {COUNTERS}; {TOGETHER}"
         );
         let sets = self
             .writer
             .begin()
             .ask_all(&sql, &mut FACTS.clone())
             .await?;
-        let [first, times, counters, sequences] = &*sets else {
+        let [first, times, counters] = &*sets else {
             return Err(MISSING.into());
         };
         let (Some(row), Some(time)) = (first.first(), times.first()) else {
@@ -139,22 +137,33 @@ impl Capture<'_> {
             multixact: low(age + 1),
             began: [time.get(0)?, row.get(4)?],
             counters: counted(counters)?,
-            sequences: last_values(sequences)?,
+            sequences,
             inserts: row.get(5)?,
             returns: row.get(6)?,
         })
     }
 
-    /// Returns the level of isolation of the writer.
-    async fn level(&mut self) -> Result<&'static str, Stop> {
-        let sql = "SELECT pg_catalog.current_setting('default_transaction_isolation')";
-        let rows = self.writer.begin().ask(sql).await?;
-        let level = rows.first().ok_or(MISSING)?.text(0)?;
-        Ok(if level == "serializable" {
-            "SERIALIZABLE"
-        } else {
-            "REPEATABLE READ"
-        })
+    /// Returns the level of isolation of the writer, and the last values of sequences. To ask for them
+    /// locks them, so a transaction before the one of the statement does.
+    async fn level(&mut self) -> Result<(&'static str, LastValues), Stop> {
+        let opening = self.writer.opening("BEGIN READ ONLY");
+        let sql = format!(
+            "{opening}; SET LOCAL search_path = pg_catalog, pg_temp; \
+             SELECT current_setting('default_transaction_isolation'); {SEQUENCES}; COMMIT"
+        );
+        let sets = self
+            .writer
+            .begin()
+            .ask_all(&sql, &mut FACTS.clone())
+            .await?;
+        let [level, sequences] = &*sets else {
+            return Err(MISSING.into());
+        };
+        let level = match level.first().ok_or(MISSING)?.text(0)? {
+            "serializable" => "SERIALIZABLE",
+            _ => "REPEATABLE READ",
+        };
+        Ok((level, last_values(sequences)?))
     }
 
     /// Begins the transaction of the reader, with the snapshot of the writer. Must come after the
@@ -195,19 +204,19 @@ pub(super) fn counted(rows: &[Row]) -> Result<Counters, DriverError> {
 }
 
 /// Reads the last values of sequences, unless there are too many.
-pub(super) fn last_values(rows: &[Row]) -> Result<Option<HashMap<u32, LastValue>>, DriverError> {
+pub(super) fn last_values(rows: &[Row]) -> Result<LastValues, DriverError> {
     if rows.len() > MAX_SEQUENCES {
         return Ok(None);
     }
-    let values = rows.iter().map(|row| {
-        let last = row.get(1)?;
-        Ok((row.get(0)?, LastValue { last }))
-    });
+    let values = rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?)));
     values.collect::<Result<_, DriverError>>().map(Some)
 }
 
-/// Returns the INSERT that a text begins with, if it has a list of columns.
+/// Returns the INSERT of a text, if it has a list of columns and no other statement adds rows.
 pub(super) fn inserted(text: &str) -> Option<Insert> {
+    if Lexer::new(text).any(|token| token == Token::Symbol(b';')) {
+        return None;
+    }
     let mut tokens = Lexer::new(text).peekable();
     for keyword in ["insert", "into"] {
         let Some(Token::Word(word)) = tokens.next() else {
@@ -230,8 +239,14 @@ pub(super) fn inserted(text: &str) -> Option<Insert> {
         columns.push(tokens.next()?.identifier()?.into_owned());
         match tokens.next()? {
             Token::Symbol(b',') => {}
-            Token::Symbol(b')') => return Some(Insert { table, columns }),
+            Token::Symbol(b')') => break,
             _ => return None,
         }
     }
+    // ON CONFLICT may set more of them.
+    let update = |token: &Token<'_>| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("update"));
+    let set = tokens.skip_while(|token| !update(token));
+    let set = set.filter_map(Token::identifier).map(Cow::into_owned);
+    columns.extend(set);
+    Some(Insert { table, columns })
 }

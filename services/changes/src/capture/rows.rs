@@ -34,6 +34,9 @@ impl Capture<'_> {
             "SELECT {columns} FROM ONLY {path} AS t WHERE age(t.xmin) <= 0{condition} LIMIT {most}"
         );
         let after = self.values(Side::Writer, &sql).await?;
+        if after.len() as u64 == most {
+            return Ok([Vec::new(), after]);
+        }
         // Rows with a deletion, an update or a lock since: by the transaction, or by others.
         let multixact = opening.multixact;
         let transaction = opening.transaction & 0xffff_ffff;
@@ -42,7 +45,11 @@ impl Capture<'_> {
              WHERE (age(t.xmax) BETWEEN 1 AND age('{transaction}'::xid) \
              OR mxid_age(t.xmax) BETWEEN 1 AND mxid_age('{multixact}'::xid)){condition}"
         );
-        let candidates = places(self.reader.begin(), &sql).await?;
+        let candidates = places(self.reader.begin(), &sql).await;
+        let candidates = candidates.map_err(|error| match error {
+            DriverError::Oversized { .. } => Stop::Unseen(Reason::Rows(self.rules.max_rows)),
+            error => error.into(),
+        })?;
         if candidates.is_empty() {
             return Ok([Vec::new(), after]);
         }

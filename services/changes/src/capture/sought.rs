@@ -22,7 +22,6 @@ use crate::{
         describe::{Described, Stored},
         opening::{FACTS, MISSING, Opening},
         rows::list,
-        target::Target,
         touched::Touched,
     },
     change::literal,
@@ -44,15 +43,15 @@ pub(super) struct Facts<'a> {
 }
 
 impl Capture<'_> {
-    /// Runs a statement in the transaction that is open. With a target it also returns the places of
-    /// the rows there.
+    /// Runs a statement in the transaction that is open. With a list for RETURNING it also returns the
+    /// places of the rows that it changes.
     pub(super) async fn execute(
         &mut self,
         statement: &Statement,
-        target: Option<Target>,
+        list: Option<String>,
     ) -> Result<(HeldRows, Places), Stop> {
         let (max_bytes, most) = (self.rules.max_bytes, self.rules.max_rows.saturating_add(1));
-        let returning = target.map(|target| statement.returning(&target.list, most));
+        let returning = list.map(|list| statement.returning(&list, most));
         let sent = returning.as_ref().unwrap_or(statement);
         let rows = sent.run_within(&mut self.writer, max_bytes).await;
         let rows = rows.map_err(|error| match error {
@@ -67,8 +66,11 @@ impl Capture<'_> {
         }
         let (rows, returned) = rows.without_rows(statement.command());
         for row in returned {
-            let list = places.entry(row.get(1)?).or_default();
-            list.push(row.get(0)?);
+            for at in (0..row.fields().len()).step_by(2) {
+                if let Some(place) = row.get(at)? {
+                    places.entry(row.get(at + 1)?).or_default().push(place);
+                }
+            }
         }
         Ok((rows, places))
     }

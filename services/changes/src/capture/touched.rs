@@ -1,6 +1,6 @@
 //! The tables that a statement has touched, by its locks and counters.
 
-use std::{collections::HashMap, ops::RangeInclusive};
+use std::ops::RangeInclusive;
 
 use ziggurat_postgres::{driver::Row, error::DriverError};
 
@@ -9,7 +9,7 @@ use crate::{
     capture::{
         connections::{Capture, Stop},
         opening::{
-            COUNTERS, Counters, FACTS, FORMATS, LastValue, MISSING, Opening, SEQUENCES, counted,
+            COUNTERS, Counters, FACTS, FORMATS, LastValues, MISSING, Opening, SEQUENCES, counted,
             last_values,
         },
     },
@@ -23,7 +23,7 @@ pub(super) struct Touched {
     counters: Counters,
     /// Names of relations of the catalogue that rows of have changed, with those numbers.
     catalogue: Vec<(String, [u64; 3])>,
-    sequences: Option<HashMap<u32, LastValue>>,
+    sequences: LastValues,
     /// The end of the second in which it ended, in UTC and in the zone of the session.
     ended: [String; 2],
 }
@@ -53,11 +53,14 @@ const CATALOGUE: &str = "SELECT c.oid, c.relname FROM pg_class c \
     WHERE c.relnamespace = 'pg_catalog'::regnamespace AND c.relkind = 'r'";
 
 impl Capture<'_> {
-    /// Lets deferred triggers run, and asks what the statement has touched.
+    /// Lets deferred triggers run, and asks what the statement has touched. Cursors are closed: COMMIT
+    /// would run the rest of one with `WITH HOLD`.
     pub(super) async fn touched(&mut self, opening: &Opening) -> Result<Touched, Stop> {
         let sql = format!(
-            "SET CONSTRAINTS ALL IMMEDIATE; SELECT pg_catalog.date_trunc('second', \
-             pg_catalog.clock_timestamp()::timestamp) + '1 s'; {FORMATS}; {LOCKED}; {COUNTERS}; \
+            "SET CONSTRAINTS ALL IMMEDIATE; CLOSE ALL; SELECT pg_catalog.date_trunc('second', \
+             pg_catalog.clock_timestamp()::timestamp) + '1 s', \
+             pg_catalog.pg_current_xact_id_if_assigned(), \
+             pg_catalog.current_setting('track_counts'); {FORMATS}; {LOCKED}; {COUNTERS}; \
              {CATALOGUE}; {SEQUENCES}; SELECT date_trunc('second', clock_timestamp()) + '1 s'"
         );
         let sets = self
@@ -71,6 +74,12 @@ impl Capture<'_> {
         let (Some(local), Some(ended)) = (local.first(), ended.first()) else {
             return Err(MISSING.into());
         };
+        if local.get::<Option<String>>(1)? != Some(opening.transaction.to_string()) {
+            return Err(Stop::Unseen(Reason::Transaction));
+        }
+        if local.text(2)? != "on" {
+            return Err(Stop::Unseen(Reason::Uncounted));
+        }
         let relations: Result<_, DriverError> = locked.iter().map(Relation::read).collect();
         let counters = counted(counters)?;
         let mut touched = Touched {
@@ -140,8 +149,8 @@ impl Touched {
     pub(super) fn drawn(&self, opening: &Opening) -> Vec<Sequence> {
         let locked = self.relations.iter().filter(|it| it.kind == "S");
         let drawn = locked.filter_map(|it| {
-            let before = opening.sequences.as_ref()?.get(&it.oid)?.last;
-            let after = self.sequences.as_ref()?.get(&it.oid)?.last;
+            let before = *opening.sequences.as_ref()?.get(&it.oid)?;
+            let after = *self.sequences.as_ref()?.get(&it.oid)?;
             Some(Sequence {
                 oid: it.oid,
                 name: it.name.clone(),
@@ -152,6 +161,11 @@ impl Touched {
         let mut drawn: Vec<_> = drawn.filter(|it| it.before != it.after).collect();
         drawn.sort_by(|one, other| one.name.cmp(&other.name));
         drawn
+    }
+
+    /// Returns whether there are few enough sequences to look at all of them.
+    pub(super) fn knows_sequences(&self, opening: &Opening) -> bool {
+        self.sequences.is_some() && opening.sequences.is_some()
     }
 
     /// Returns the time of the run, with and without the zone of the session.

@@ -1,6 +1,8 @@
 //! Random statements from a fixed seed, and sessions that disturb them.
 
 use sqlx::{AssertSqlSafe, PgConnection};
+use tokio::task::JoinSet;
+use ziggurat_postgres::fixture::Fixture;
 
 /// Numbers from a seed.
 pub(super) struct Random {
@@ -110,8 +112,18 @@ impl Random {
     }
 }
 
+/// Starts four sessions that disturb others until the result is dropped.
+pub(super) async fn disturb_all(fixture: &Fixture) -> JoinSet<()> {
+    let mut disturbing = JoinSet::new();
+    for seed in 0..4 {
+        let connection = fixture.connect().await;
+        disturbing.spawn(disturb(connection, seed));
+    }
+    disturbing
+}
+
 /// Changes and locks rows without end, and undoes all of it.
-pub(super) async fn disturb(mut connection: PgConnection, seed: u64) {
+async fn disturb(mut connection: PgConnection, seed: u64) {
     let mut random = Random::new(seed + 100);
     loop {
         let text = format!("BEGIN; {}; {}", random.disturbance(), random.disturbance());

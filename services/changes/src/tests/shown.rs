@@ -153,3 +153,49 @@ async fn rows_that_the_caller_may_not_read_are_counted() {
         .given(&format!("DROP OWNED BY {role}; DROP ROLE {role}"))
         .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_and_values_stay_on_their_line() {
+    let mut fixture = given().await;
+    fixture
+        .given("CREATE TABLE \"odd\nname\" (id int PRIMARY KEY, \"and\ncolumn\" text)")
+        .await;
+    let pool = fixture.writable();
+    let text = "INSERT INTO \"odd\nname\" VALUES (1, E'a\\nb\\u202e')";
+    let seen = changed(&pool, text).await;
+    let expected = "public.odd\\nname: 1 added\n  + id 1: and\\ncolumn 'a\\nb\\u{202e}'\n";
+    assert_eq!(seen.described(), expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_that_row_security_hides_are_counted() {
+    let (mut fixture, _) = shop().await;
+    let name: String = sqlx::query_scalar("SELECT current_database()::text")
+        .fetch_one(&mut fixture.outside)
+        .await
+        .expect("a name");
+    let role = format!("{name}_limited");
+    fixture
+        .given(&format!(
+            "CREATE ROLE {role} LOGIN PASSWORD 'p'; GRANT SELECT, UPDATE ON parent TO {role}; \
+             ALTER TABLE parent ENABLE ROW LEVEL SECURITY; \
+             CREATE POLICY few ON parent USING (id < 3); \
+             CREATE FUNCTION spreads() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS \
+             'BEGIN UPDATE parent SET name = ''s'' WHERE id BETWEEN 2 AND 4; RETURN NULL; END'; \
+             CREATE TRIGGER spreads AFTER UPDATE ON parent FOR EACH ROW \
+             WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION spreads()"
+        ))
+        .await;
+    let pool = fixture.pool(|settings| {
+        settings.allow_writes = true;
+        settings.user = role.clone();
+        settings.password = "p".to_owned().into();
+    });
+    let seen = changed(&pool, "UPDATE parent SET name = 'x' WHERE id = 1").await;
+    let note = "public.parent: up to 2 more changes that you may not see.";
+    assert_eq!((seen.rows(), &*seen.notes), (2, &[note.to_owned()][..]));
+    drop(pool);
+    fixture
+        .given(&format!("DROP OWNED BY {role}; DROP ROLE {role}"))
+        .await;
+}
