@@ -4,7 +4,10 @@ use std::{fs, thread};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Home, Postgres, records, records::PASSWORD};
+use crate::{
+    previews::{call, message, yes},
+    support::{Client, Home, Postgres, records, records::PASSWORD},
+};
 
 const INSERT: &str = "INSERT INTO t VALUES (2)";
 
@@ -26,35 +29,7 @@ fn home(postgres: &Postgres) -> Home {
 
 /// Sends a statement from a client that supports elicitation, with the answers of its user.
 fn send(client: &Client, query: &str, answers: &Value) -> Value {
-    let mut params = json!({
-        "name": "query_database",
-        "arguments": {"query": query},
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
-        },
-    });
-    for (key, value) in answers.as_object().expect("members") {
-        params[key] = value.clone();
-    }
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    let headers = "content-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\n\
-        mcp-method: tools/call\r\nmcp-name: query_database\r\n";
-    let answer = client.send("POST", "/mcp", headers, &call.to_string());
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()["result"].clone()
-}
-
-/// Confirms an elicitation.
-fn yes(asked: &Value) -> Value {
-    assert_eq!(asked["resultType"], "input_required", "{asked}");
-    let response = json!({"action": "accept", "content": {"confirm": true}});
-    json!({"inputResponses": {"confirm": response}, "requestState": asked["requestState"]})
-}
-
-fn message(asked: &Value) -> &str {
-    let params = &asked["inputRequests"]["confirm"]["params"];
-    params["message"].as_str().expect("a question")
+    call(client, &json!({"query": query}), true, answers)
 }
 
 fn assert_done(result: &Value) {

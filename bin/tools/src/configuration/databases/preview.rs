@@ -1,7 +1,9 @@
 //! The section `preview` of a database.
 
+use std::ops::RangeInclusive;
+
 use ziggurat_postgres::database::PreviewSettings;
-use ziggurat_runtime::config::{Section, Value};
+use ziggurat_runtime::config::{Number, Section, Value};
 
 /// Limits of what an operator can set.
 const MAX_ROWS: u32 = 1_000_000;
@@ -19,33 +21,25 @@ pub(super) fn read(database: &Section<'_>) -> PreviewSettings {
             .key("approve")
             .parsed(str::parse)
             .unwrap_or_default(),
-        max_rows: section
-            .key("max_rows")
-            .whole(1..=MAX_ROWS)
-            .unwrap_or(usual.max_rows),
-        max_bytes: section
-            .key("max_bytes")
-            .whole(1..=MAX_BYTES)
-            .unwrap_or(usual.max_bytes),
-        scan_bytes: section
-            .key("scan_bytes")
-            .whole(0..=MAX_SCAN_BYTES)
-            .unwrap_or(usual.scan_bytes),
+        max_rows: whole(&section, "max_rows", 1..=MAX_ROWS, usual.max_rows),
+        max_bytes: whole(&section, "max_bytes", 1..=MAX_BYTES, usual.max_bytes),
+        scan_bytes: whole(&section, "scan_bytes", 0..=MAX_SCAN_BYTES, usual.scan_bytes),
         timeout: section.key("timeout").some_time().unwrap_or(usual.timeout),
         lock_timeout: section
             .key("lock_timeout")
             .some_time()
             .unwrap_or(usual.lock_timeout),
-        rounds: section
-            .key("rounds")
-            .whole(0..=MAX_ROUNDS)
-            .unwrap_or(usual.rounds),
+        rounds: whole(&section, "rounds", 0..=MAX_ROUNDS, usual.rounds),
         ignored: ignored(&section.key("ignore")),
         refuses_unreadable: section
             .key("unreadable")
             .parsed(refuses_unreadable)
             .unwrap_or(usual.refuses_unreadable),
     }
+}
+
+fn whole<T: Number>(section: &Section<'_>, name: &str, range: RangeInclusive<T>, usual: T) -> T {
+    section.key(name).whole(range).unwrap_or(usual)
 }
 
 fn ignored(key: &Value<'_>) -> Vec<String> {
