@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, BufRead as _, BufReader},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde_json::Value;
@@ -32,6 +32,9 @@ pub enum VerifyError {
     /// The file of the keys has none.
     #[error("-receipt-keys {0}")]
     Keys(String, #[source] KeyError),
+    /// A file of the audit trail cannot be read.
+    #[error("-audit {0}")]
+    Audit(String, #[source] io::Error),
     /// The answer is not good.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -67,23 +70,32 @@ impl Verification {
     }
 
     /// Returns whether the audit trail has a record with the receipt.
-    fn is_recorded(&self, judged: &Judged) -> io::Result<bool> {
-        let (id, digest) = (&*judged.payload.id, hex(&judged.digest));
+    fn is_recorded(&self, judged: &Judged) -> Result<bool, VerifyError> {
         for path in &self.audit {
-            for line in BufReader::new(File::open(path)?).lines() {
-                let line = line?;
-                // Other lines need not be parsed.
-                if line.contains(id)
-                    && let Ok(record) = serde_json::from_str::<Value>(&line)
-                    && record["receipt"]["id"] == *id
-                    && record["receipt"]["sha256"] == *digest
-                {
-                    return Ok(true);
-                }
+            let found = has_record(path, judged);
+            let found = found.map_err(|it| VerifyError::Audit(path.display().to_string(), it));
+            if found? {
+                return Ok(true);
             }
         }
         Ok(false)
     }
+}
+
+fn has_record(trail: &Path, judged: &Judged) -> io::Result<bool> {
+    let (id, digest) = (&*judged.payload.id, hex(&judged.digest));
+    for line in BufReader::new(File::open(trail)?).lines() {
+        let line = line?;
+        // Other lines need not be parsed.
+        if line.contains(id)
+            && let Ok(record) = serde_json::from_str::<Value>(&line)
+            && record["receipt"]["id"] == *id
+            && record["receipt"]["sha256"] == *digest
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 // === impl Judged ===

@@ -5,7 +5,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
-    Digest, Payload, PublicKey, Receipt, ReceiptError, Sha, StatementDigest, canonical, hex, sha256,
+    Digest, Payload, PublicKey, Receipt, ReceiptError, Sha, StatementDigest, canonical, hex,
+    sha256, strict,
 };
 
 /// Member of `_meta` with the receipt.
@@ -86,7 +87,7 @@ impl Kept {
     /// `request` and `response`, one of these.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        if let Ok(Exchange { request, response }) = serde_json::from_str(text) {
+        if let Some(Exchange { request, response }) = strict::read(text) {
             let answer = match response {
                 Value::String(lines) => Answer::of_lines(&lines),
                 response => Answer::of_response(response),
@@ -94,9 +95,9 @@ impl Kept {
             let request = Some(request);
             return Self { request, answer };
         }
-        let answer = match serde_json::from_str(text) {
-            Ok(response) => Answer::of_response(response),
-            Err(_) => Answer::of_lines(text),
+        let answer = match strict::read(text) {
+            Some(response) => Answer::of_response(response),
+            None => Answer::of_lines(text),
         };
         let request = None;
         Self { request, answer }
@@ -139,7 +140,7 @@ impl Answer {
         let lines = lines.trim_end();
         let start = lines.rfind('\n').map_or(0, |at| at + 1);
         let (before, last) = lines.split_at(start);
-        let mut last: Value = serde_json::from_str(last).unwrap_or_default();
+        let mut last: Value = strict::read(last).unwrap_or_default();
         Self::Lines(before.to_owned(), last["done"].take())
     }
 

@@ -18,7 +18,7 @@ use rustls_pki_types::{PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer, pem::PemObje
 use serde::Deserialize;
 use serde_json::json;
 use thiserror::Error;
-use ziggurat_runtime::private_file;
+use ziggurat_runtime::private_file::{self, CreateError};
 
 use crate::sha256;
 
@@ -37,9 +37,15 @@ const PUBLIC: &str = "PUBLIC KEY";
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The file cannot be read or written.
-    #[error("cannot be read or written")]
+    /// A file cannot be read.
+    #[error("cannot be read")]
     Io(#[from] io::Error),
+    /// The files of a key cannot be written.
+    #[error(transparent)]
+    Unwritten(#[from] CreateError),
+    /// Other accounts may read the file of the key that signs.
+    #[error("must be readable by its owner only")]
+    Open,
     /// There is no private key of this kind.
     #[error("is not a private key of Ed25519 (PKCS#8 in PEM)")]
     NotPrivate,
@@ -252,8 +258,11 @@ pub fn make_key_file(path: &Path) -> Result<(Arc<str>, PathBuf), KeyError> {
     let mut public = path.as_os_str().to_owned();
     public.push(".pub");
     let public = PathBuf::from(public);
-    private_file::create(path, private.as_bytes())?;
-    private_file::create(&public, key.public_pem()?.as_bytes())?;
+    let files = [
+        (path.to_owned(), &*private),
+        (public.clone(), &*key.public_pem()?),
+    ];
+    private_file::create_all(&files)?;
     Ok((Arc::clone(key.public.id()), public))
 }
 
@@ -302,7 +311,11 @@ mod tests {
         assert_eq!(read, std::slice::from_ref(&key.public));
         let set = Keys::new(key, &read).published();
         assert_eq!(PublicKey::read(set.as_bytes()).expect("a set"), read);
-        assert!(matches!(make_key_file(&path), Err(KeyError::Io(_))));
+        assert!(make_key_file(&path).is_err());
+        // A file in the place of the public half leaves no key behind.
+        fs::remove_file(&path).expect("removed");
+        assert!(make_key_file(&path).is_err());
+        assert!(!path.exists());
     }
 
     #[test]

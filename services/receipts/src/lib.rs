@@ -31,6 +31,7 @@ mod receipt;
 mod receipts;
 mod section;
 mod signer;
+mod strict;
 mod tree;
 
 pub use self::{

@@ -33,7 +33,7 @@ pub struct Receipt {
 #[non_exhaustive]
 pub enum ReceiptError {
     /// No key of this id is known.
-    #[error("signed by an unknown key: {0}")]
+    #[error("signed by an unknown key: {}", .0.escape_debug())]
     UnknownKey(String),
     /// The signature is not one of this payload.
     #[error("the signature is wrong")]
@@ -80,4 +80,42 @@ impl Receipt {
 /// Returns the signed message about a tree.
 pub(crate) fn message(root: &Digest) -> Vec<u8> {
     [CONTEXT, root].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The public key of RFC 8037, appendix A.
+    const KEY: &str =
+        r#"{"keys":[{"crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
+
+    /// A receipt that was put together by other programs: the second of two, signed by `openssl`.
+    const FOREIGN: &str = concat!(
+        r#"{"v":1,"payload":"eyJpZCI6IjAwMDAwMDAwMDAwMDAwZmYiLCJhdCI6IjIwMjYtMDEtMzFUMTI6MzQ6NTYuM"#,
+        r#"DAwWiIsInNlcnZlciI6InMiLCJ2ZXJzaW9uIjp7InppZ2d1cmF0IjoiMSJ9LCJjYWxsZXIiOnsia2luZCI6Imxv"#,
+        r#"Y2FsIiwibmFtZSI6IiJ9LCJ0b29sIjoidCIsImRhdGFiYXNlIjoiZCIsInN0YXRlbWVudCI6eyJzaGEyNTYiOiI"#,
+        r#"ifSwibGltaXQiOjEsIm9mZnNldCI6MCwic2VudCI6e30sInJvd3MiOnsiY291bnQiOjAsInRydW5jYXRlZCI6Zm"#,
+        r#"Fsc2UsInNoYTI1NiI6IiJ9LCJtYXNrZWQiOmZhbHNlfQ","index":1,"size":2,"#,
+        r#""path":["IBJ4cbuYUG_LLrJqsPcmqX_QQHwDFAmKRBjjH0CrdKY"],"#,
+        r#""signature":"6T1P7XPvPEEZf-VPBsVbvL3zYzN5I6j_OzWi4XiRV02qySjt9Bka_ZbC5ytnrWBJaN0m1jYHtcXw"#,
+        r#"9P6ZUpI6DA","kid":"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"}"#,
+    );
+
+    #[test]
+    fn a_receipt_of_other_programs_verifies_and_another_place_in_its_tree_does_not() {
+        let keys = PublicKey::read(KEY.as_bytes()).expect("a key");
+        let receipt: Receipt = serde_json::from_str(FOREIGN).expect("JSON");
+        let payload = receipt.verify(&keys).expect("good");
+        assert_eq!(payload.id, "00000000000000ff");
+        for (index, size) in [(0, 2), (2, 2), (1, 1), (1, 3), (3, 4), (1, 0)] {
+            let moved = Receipt {
+                index,
+                size,
+                ..receipt.clone()
+            };
+            let error = moved.verify(&keys).expect_err("another place");
+            assert_eq!(error, ReceiptError::Signature, "{index} of {size}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The section `receipts` of a configuration.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -80,11 +80,11 @@ impl Settings {
             return Ok(None);
         };
         let signing = SettingsError::of("receipts.key_file", path, |text| {
+            if private_file::is_readable_by_others(path) {
+                return Err(KeyError::Open);
+            }
             SigningKey::of_pem(text.as_bytes())
         })?;
-        if let Ok(metadata) = fs::metadata(path) {
-            private_file::warn_of_access(path, &metadata);
-        }
         let mut former = Vec::new();
         for path in &self.public_keys {
             let read = |text: &str| PublicKey::read(text.as_bytes());

@@ -96,6 +96,42 @@ mod tests {
         assert_eq!(root(leaf(b""), 0, 0, &[]), None);
     }
 
+    /// Roots that other programs have for the same leaves (certificate-transparency, `merkle_tree`).
+    #[test]
+    fn roots_are_those_of_other_programs() {
+        let leaves: [&[u8]; 8] = [
+            b"",
+            &[0],
+            &[0x10],
+            b" !",
+            b"01",
+            b"@ABC",
+            b"PQRSTUVW",
+            b"`abcdefghijklmno",
+        ];
+        for (size, expected) in [
+            (
+                1,
+                "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+            ),
+            (
+                2,
+                "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+            ),
+            (
+                3,
+                "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+            ),
+            (
+                8,
+                "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
+            ),
+        ] {
+            let leaves: Vec<_> = leaves[..size].iter().map(|it| leaf(it)).collect();
+            assert_eq!(crate::hex(&grow(&leaves).0), expected, "{size}");
+        }
+    }
+
     #[test]
     fn the_tree_of_seven_leaves_is_the_one_of_the_rfc() {
         let leaves: Vec<_> = (0..7_u8).map(|it| leaf(&[it])).collect();

@@ -221,6 +221,23 @@ async fn a_result_of_a_tool_is_compared_with_its_text_its_rows_and_its_request()
     );
 }
 
+#[tokio::test]
+async fn members_that_stand_twice_and_names_of_keys_with_line_breaks_deceive_no_reader() {
+    let (keys, receipts) = signed(vec![payload_of_lines(1)]).await;
+    let text = text_of_lines(1, &receipts[0]);
+    assert!(judged(text.as_bytes(), &keys.public()).is_ok());
+    let twice = text.replace(
+        r#""truncated":null"#,
+        r#""truncated":"rows","truncated":null"#,
+    );
+    assert_ne!(twice, text);
+    let error = judged(twice.as_bytes(), &keys.public()).expect_err("twice");
+    assert_eq!(error, Fault::NoReceipt);
+    let kid = "x\nanswer.ndjson: receipt 1, good".to_owned();
+    let error = ReceiptError::UnknownKey(kid).to_string();
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
 /// Returns a number of cases, which a long proof raises.
 fn cases(variable: &str, usual: u64) -> u64 {
     let given = env::var(variable).ok();

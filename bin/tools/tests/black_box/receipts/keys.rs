@@ -1,11 +1,10 @@
 //! Tests of the keys of receipts, and of their records.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Receipted, ask, asking, text};
+use super::{Receipted, Signal, ask, asking, text};
 
 #[test]
 fn a_former_key_verifies_after_a_rotation_without_a_restart() {
@@ -62,19 +61,34 @@ fn a_record_names_the_receipt_of_its_call() {
     fs::write(&trail, records.replace("\"sha256\":\"", "\"sha256\":\"0")).expect("written");
     let (line, code) = server.verify(&tool, &["-audit", text(&trail)]);
     assert_eq!((&*line, code), ("no record has this receipt\n", Some(1)));
+    let missing = server.verify(&tool, &["-audit", "missing.jsonl"]);
+    assert!(
+        missing.0.contains("-audit missing.jsonl: No such file"),
+        "{missing:?}"
+    );
 }
 
 #[test]
 fn a_key_that_cannot_be_used_is_a_problem_of_the_configuration() {
     let server = Receipted::new("", "");
     let key = server.home.file("key.pem");
+    let is_refused = |reason: &str| {
+        let ran = server.home.ran(&["-check-config"], "");
+        let problem = format!("receipts.key_file: {}: {reason}\n", text(&key));
+        assert_eq!((&*ran.stdout, ran.code), (&*problem, Some(1)));
+    };
+    for mode in [0o640, 0o604] {
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).expect("set");
+        is_refused("must be readable by its owner only");
+    }
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("set");
     fs::write(&key, "hunter2").expect("written");
-    let ran = server.home.ran(&["-check-config"], "");
-    let problem = format!(
-        "receipts.key_file: {}: is not a private key of Ed25519 (PKCS#8 in PEM)\n",
-        text(&key)
+    is_refused("is not a private key of Ed25519 (PKCS#8 in PEM)");
+    let again = server.home.ran_before(&["-make-receipt-key", text(&key)]);
+    assert!(
+        again.stderr.contains("exists: nothing was written"),
+        "{again:?}"
     );
-    assert_eq!((&*ran.stdout, ran.code), (&*problem, Some(1)));
     let nothing = server.verify("{}", &["-receipt-keys", text(&key)]);
     assert_eq!(nothing.1, Some(1), "{nothing:?}");
 }
