@@ -210,16 +210,16 @@ fn prepare(
     configuration: &Configuration,
     pools: Pools,
 ) -> anyhow::Result<(Catalogue, Vec<String>)> {
-    build(configuration, pools, None)
+    let databases = Databases::new(pools, app::configured(configuration));
+    build(configuration, databases, None)
 }
 
-/// Builds what calls see, with these receipts.
+/// Builds what calls of these databases see, with these receipts.
 fn build(
     configuration: &Configuration,
-    pools: Pools,
+    databases: Databases,
     receipts: Option<Receipts>,
 ) -> anyhow::Result<(Catalogue, Vec<String>)> {
-    let databases = Databases::new(pools, app::configured(configuration));
     let providers = Providers::default();
     let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
     let builder = CatalogueBuilder::new(configuration, None, &knowledge, &providers, None);

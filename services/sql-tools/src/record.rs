@@ -78,6 +78,13 @@ impl SqlTools {
         hidden.map(|it| it.name.clone()).collect()
     }
 
+    /// Returns whether a tool may change data.
+    #[must_use]
+    pub fn writes(&self, tool: &str) -> bool {
+        let definition = self.definition(tool);
+        definition.is_some_and(|definition| definition.write.is_some())
+    }
+
     fn definition(&self, tool: &str) -> Option<&Definition> {
         let index = *self.names.get(tool)?;
         self.definitions.get(index).map(|it| &**it)

@@ -2,7 +2,6 @@
 
 use std::{path::Path, process::ExitCode};
 
-use anyhow::Context as _;
 use ziggurat_receipts::{Judged, Keys, PublicKey, VerifyError, make_key_file};
 use ziggurat_runtime::{causes, console::print_error};
 
@@ -21,8 +20,7 @@ const OTHER_ROWS: u8 = 3;
 /// # Errors
 /// Fails if a file exists or cannot be written.
 pub(crate) fn make_key(path: &Path) -> anyhow::Result<()> {
-    let made = make_key_file(path).with_context(|| path.display().to_string());
-    let (id, public) = made?;
+    let (id, public) = make_key_file(path)?;
     let (path, public) = (path.display(), public.display());
     crate::print(&format!(
         "{path}: key {id}; its public half is in {public}\n"
@@ -92,7 +90,7 @@ fn replayed(
 ) -> (Vec<String>, Outcome) {
     let loaded = Configuration::load(overrides, &ConfigSources::of_process());
     let replayed = match loaded {
-        Ok(loaded) => replay::run(loaded.value, options.caller.as_ref(), judged),
+        Ok(loaded) => replay::run(&loaded.value, options.caller.as_ref(), judged),
         Err(error) => Err(error.into()),
     };
     replayed.unwrap_or_else(|error| (vec![causes(&*error)], Outcome::Failed))

@@ -10,22 +10,19 @@ use serde_json::{Value, json};
 use tokio::{runtime, task::JoinSet, time};
 use tower::{ServiceBuilder, ServiceExt as _};
 use ziggurat_calls::Caller;
-use ziggurat_layers::json_rpc::JsonRpcLayer;
+use ziggurat_databases::{Databases, SelectError};
+use ziggurat_layers::json_rpc::{self, JsonRpcLayer};
 use ziggurat_mcp::{
     StateSigner,
     protocol::{self, ProtocolLayer},
 };
-use ziggurat_postgres::{
-    database::{Database, Settings},
-    pool::Pools,
-    statement::Statement,
-};
+use ziggurat_postgres::{pool::Pools, statement::Statement};
 use ziggurat_query_api::{QueryApi, QueryLimits};
-use ziggurat_receipts::{Judged, Kept, Keys, SigningKey};
+use ziggurat_receipts::{Judged, Kept, Keys, Payload, SigningKey};
 use ziggurat_tokens::Identity;
 
 use crate::{
-    app::query_limits,
+    app::{self, query_limits},
     arguments::CallerName,
     catalogue::current::Catalogue,
     check::{self, CLOSE_TIMEOUT, identity},
@@ -45,6 +42,9 @@ const QUERY: &str = "POST /api/query";
 /// Sentence about a caller who may not see the rows any more.
 const OTHER_RIGHTS: &str = "the caller has other rights now";
 
+/// Sentence about a statement that does not only read.
+const CHANGE: &str = "a change is not repeated";
+
 /// Outcome of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -61,35 +61,40 @@ pub(super) enum Outcome {
 /// # Errors
 /// Fails if the request cannot be run.
 pub(super) fn run(
-    mut configuration: Configuration,
+    configuration: &Configuration,
     caller: Option<&CallerName>,
     then: &Judged,
 ) -> anyhow::Result<(Vec<String>, Outcome)> {
     let request = then.request.as_ref();
     let request = request.context("the request was not kept with the answer")?;
-    if then.payload.xid.is_some() || changes(&configuration, then, request) {
-        bail!("a change is not repeated");
-    }
-    for entry in &mut configuration.databases {
-        let settings = Settings {
-            allow_writes: false,
-            ..entry.database.settings().clone()
-        };
-        entry.database = Arc::new(Database::try_from(settings)?);
+    if then.payload.xid.is_some() || changes(configuration, then, request) {
+        bail!(CHANGE);
     }
     let identity = identity(caller.unwrap_or(&CallerName::Local), &configuration.auth)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let now = runtime.context("cannot start")?.block_on(answer(
-        &configuration,
+        configuration,
         identity.as_ref(),
         then,
         request,
     ))?;
     let has_marks = configuration.secret_file.is_some();
-    if has_marks && then.payload.identity != now.payload.identity {
+    if !has_same_rights(&then.payload, &now.payload, has_marks) {
         bail!(OTHER_RIGHTS);
     }
     Ok(compare(then, &now))
+}
+
+/// Returns whether a caller had the same rights at both answers, as far as receipts tell. Without a
+/// secret file the marks of roles and settings differ from process to process.
+fn has_same_rights(then: &Payload, now: &Payload, has_marks: bool) -> bool {
+    let (old, new) = (&then.identity, &now.identity);
+    let is_same_role = if has_marks {
+        old == new
+    } else {
+        old.is_some() == new.is_some()
+    };
+    is_same_role && then.masked == now.masked && then.database == now.database
 }
 
 /// Returns whether a statement does not only read.
@@ -109,7 +114,16 @@ fn changes(configuration: &Configuration, then: &Judged, request: &Value) -> boo
     statement.is_ok_and(|statement| !statement.only_reads())
 }
 
-/// Runs a request as its caller would, and returns the answer.
+/// Returns the same configuration with databases that allow no writes.
+fn read_only(configuration: &Configuration) -> Configuration {
+    let mut reading = configuration.clone();
+    for entry in &mut reading.databases {
+        entry.database = Arc::new(entry.database.read_only());
+    }
+    reading
+}
+
+/// Runs a request as its caller would, read only, and returns the answer.
 async fn answer(
     configuration: &Configuration,
     identity: Option<&Identity>,
@@ -122,14 +136,21 @@ async fn answer(
     let (mut tasks, mut reaping) = (JoinSet::new(), JoinSet::new());
     reaping.spawn(reaper.run());
     let receipts = receipts::with_keys(configuration, keys.clone(), &mut tasks);
-    let built = check::build(configuration, pools.clone(), Some(receipts));
-    let text = match built {
-        Ok((catalogue, _)) if then.payload.tool == QUERY => {
-            query(&catalogue, identity, query_limits(configuration), request).await
-        }
-        Ok((catalogue, _)) => call(&catalogue, identity, request).await,
-        Err(error) => return Err(error),
+    let databases = Databases::new(pools.clone(), app::configured(&read_only(configuration)));
+    let (catalogue, _) = check::build(configuration, databases, Some(receipts))?;
+    if catalogue.sql_tools.writes(&then.payload.tool) {
+        bail!(CHANGE);
+    }
+    let selected = catalogue.databases.select(identity, &then.payload.database);
+    if let Err(SelectError::Denied | SelectError::Bound) = selected.await {
+        bail!(OTHER_RIGHTS);
+    }
+    let text = if then.payload.tool == QUERY {
+        query(&catalogue, identity, query_limits(configuration), request).await
+    } else {
+        call(&catalogue, identity, request).await
     };
+    drop(catalogue);
     pools.close_all();
     drop(pools);
     time::timeout(CLOSE_TIMEOUT, reaping.join_next()).await.ok();
@@ -145,6 +166,10 @@ fn refusal(text: &str) -> anyhow::Error {
     let mut messages = places
         .iter()
         .filter_map(|place| answer.pointer(place)?.as_str());
+    // A tool that the caller does not see is answered as one that does not exist.
+    if answer["error"]["code"] == json_rpc::Error::INVALID_PARAMS {
+        return anyhow::anyhow!(OTHER_RIGHTS);
+    }
     match (answer["code"].as_str(), messages.next()) {
         (Some("denied" | "not_available" | "not_found"), _) => anyhow::anyhow!(OTHER_RIGHTS),
         (_, Some(message)) => anyhow::anyhow!("the request failed: {message}"),
@@ -240,11 +265,12 @@ fn compare(then: &Judged, now: &Judged) -> (Vec<String>, Outcome) {
     (lines, Outcome::Other)
 }
 
-/// Returns the digests of the rows of an answer, if it has them.
+/// Returns the digests of the rows of an answer, if it has all of them.
 fn digests(judged: &Judged) -> Option<Vec<[u8; DIGEST_BYTES]>> {
     let each = judged.payload.rows.each.as_ref()?;
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(each).ok()?;
-    Some(bytes.as_chunks().0.to_vec())
+    let digests = bytes.as_chunks().0;
+    (digests.len() as u64 == judged.payload.rows.count).then(|| digests.to_vec())
 }
 
 /// Returns the places of the rows that others do not have, each as often as it is there.

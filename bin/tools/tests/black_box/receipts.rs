@@ -1,11 +1,14 @@
 //! Tests of receipts.
 
 mod chapter;
+mod facts;
 mod keys;
 mod replay;
+mod rights;
 
 use std::{fs, path::Path, thread};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
@@ -50,10 +53,17 @@ impl Receipted {
     }
 
     fn configure(&self, section: &str, more: &str) {
+        self.configure_with(
+            "",
+            &format!("receipts: {{key_file: key.pem{section}}}\n{more}"),
+        );
+    }
+
+    /// Writes a configuration with more lines in the entry of the database, and behind it.
+    fn configure_with(&self, of_database: &str, more: &str) {
         let entry = self.postgres.entry("main");
-        self.home.configure(&format!(
-            "databases:\n{entry}receipts: {{key_file: key.pem{section}}}\n{more}"
-        ));
+        self.home
+            .configure(&format!("databases:\n{entry}{of_database}{more}"));
     }
 
     fn serve(&self) -> (Program, Client) {
