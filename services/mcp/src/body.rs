@@ -1,7 +1,6 @@
 //! The body of a result.
 
 use std::{
-    array,
     convert::Infallible,
     fmt, mem,
     pin::Pin,
@@ -38,8 +37,8 @@ pub(super) struct Ending {
 // Boxed: streams differ from tool to tool, and there is one per streamed result.
 pub(super) type Pieces = Pin<Box<dyn Stream<Item = Result<Piece, Reported>> + Send>>;
 
-/// The parts of a result with a structure that are not sent yet, none of them empty.
-type Parts = array::IntoIter<Bytes, 3>;
+/// The parts of a result that are not sent yet, none of them empty.
+type Parts = vec::IntoIter<Bytes>;
 
 /// Body of a result: complete, or the text of a tool as it is streamed.
 ///
@@ -52,8 +51,7 @@ pub struct ResultBody {
 
 enum BodyState {
     Ready(Bytes),
-    // Boxed: few results have a structure, and it would make every body larger.
-    Parts(Box<Parts>),
+    Parts(Parts),
     Opening {
         pieces: Pieces,
         ending: Ending,
@@ -70,10 +68,11 @@ enum BodyState {
     Done,
 }
 
-/// The end of a result with a seal.
+/// The end of a result with a seal. Nothing of it is sent before the member is there: a small result
+/// is one write that way.
 struct Sealing {
     /// The parts before the last one, none of them empty.
-    before: vec::IntoIter<Bytes>,
+    before: Vec<Bytes>,
     member: SealedMember,
     ending: Ending,
 }
@@ -100,8 +99,7 @@ impl ResultBody {
             return Self::whole(text, &ending.ok);
         };
         let opening = [OPENING.as_bytes(), text.as_bytes(), STRUCTURED.as_bytes()].concat();
-        let parts = Box::new(parts(opening.into(), structure, ending));
-        let state = BodyState::Parts(parts);
+        let state = BodyState::Parts(parts(opening.into(), structure, ending));
         Self { state }
     }
 
@@ -209,17 +207,7 @@ impl Body for ResultBody {
                 Poll::Ready(data) => data,
                 Poll::Pending => return Poll::Pending,
             },
-            BodyState::Sealing(sealing) if !sealing.before.as_slice().is_empty() => {
-                first_before(sealing, state)
-            }
-            BodyState::Sealing(mut sealing) => match sealing.member.as_mut().poll(cx) {
-                Poll::Ready(Some(member)) => sealing.ending.tail_with(member),
-                Poll::Ready(None) => sealing.ending.tail(),
-                Poll::Pending => {
-                    *state = BodyState::Sealing(sealing);
-                    return Poll::Pending;
-                }
-            },
+            BodyState::Sealing(sealing) => ready!(sealing.poll(state, cx)),
             BodyState::Done => return Poll::Ready(None),
         };
         Poll::Ready(Some(Ok(Frame::data(data))))
@@ -239,7 +227,7 @@ impl Body for ResultBody {
             BodyState::Opening { ending, .. } => at_least(OPENING.len() + ending.ok.len()),
             BodyState::Streaming { ending, .. } => at_least(ending.ok.len()),
             BodyState::Sealing(sealing) => {
-                let before = sealing.before.as_slice().iter().map(Bytes::len);
+                let before = sealing.before.iter().map(Bytes::len);
                 at_least(before.sum::<usize>() + sealing.ending.tail().len())
             }
             BodyState::Done => SizeHint::with_exact(0),
@@ -262,10 +250,24 @@ impl Sealing {
         ending: Ending,
     ) -> Self {
         Self {
-            before: before.into_iter().collect::<Vec<_>>().into_iter(),
+            before: before.into_iter().collect(),
             member: seal.close(),
             ending,
         }
+    }
+
+    /// Returns the first part once the member is there, and keeps the others.
+    fn poll(mut self: Box<Self>, rest: &mut BodyState, cx: &mut Context<'_>) -> Poll<Bytes> {
+        let Poll::Ready(member) = self.member.as_mut().poll(cx) else {
+            *rest = BodyState::Sealing(self);
+            return Poll::Pending;
+        };
+        let tail = match member {
+            Some(member) => self.ending.tail_with(member),
+            None => self.ending.tail(),
+        };
+        self.before.push(tail);
+        Poll::Ready(first(self.before.into_iter(), rest))
     }
 }
 
@@ -279,13 +281,6 @@ fn closing(structure: Option<Structure>, seal: &mut dyn ResultSeal) -> Vec<Bytes
             vec![Bytes::from_static(STRUCTURED.as_bytes()), json]
         }
     }
-}
-
-/// Returns the first of the parts before the last one, and keeps the others.
-fn first_before(mut sealing: Box<Sealing>, rest: &mut BodyState) -> Bytes {
-    let part = sealing.before.next().expect("a part is left");
-    *rest = BodyState::Sealing(sealing);
-    part
 }
 
 /// Returns the next bytes of a streamed result, and keeps the state of the rest.
@@ -307,12 +302,12 @@ fn stream(
         // Drops the stream before the end of its result is sent, to free its resources early.
         Poll::Ready(Some(Ok(Piece::Structure(structure)))) => {
             let structure = structure.in_revision(ending.revision);
-            return Poll::Ready(end_of_stream(structure, ending, seal, state));
+            return end_of_stream(structure, ending, seal, state, cx);
         }
         Poll::Ready(Some(Err(reported))) => {
             return Poll::Ready(closing_in_error(&reported, has_text, &ending));
         }
-        Poll::Ready(None) => return Poll::Ready(end_of_stream(None, ending, seal, state)),
+        Poll::Ready(None) => return end_of_stream(None, ending, seal, state, cx),
         Poll::Pending => (Poll::Pending, has_text),
     };
     *state = BodyState::Streaming {
@@ -330,16 +325,17 @@ fn end_of_stream(
     ending: Ending,
     seal: Seal,
     state: &mut BodyState,
-) -> Bytes {
+    cx: &mut Context<'_>,
+) -> Poll<Bytes> {
     match (seal, structure) {
-        (None, None) => ending.ok,
+        (None, None) => Poll::Ready(ending.ok),
         (None, Some(structure)) => {
             let opening = Bytes::from_static(STRUCTURED.as_bytes());
-            first(Box::new(parts(opening, structure, &ending)), state)
+            Poll::Ready(first(parts(opening, structure, &ending), state))
         }
         (Some(mut seal), structure) => {
             let before = closing(structure, seal.as_mut());
-            first_before(Box::new(Sealing::new(before, seal, ending)), state)
+            Box::new(Sealing::new(before, seal, ending)).poll(state, cx)
         }
     }
 }
@@ -356,11 +352,11 @@ fn next(pieces: &mut Pieces, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, 
 
 /// Returns the parts of a result with a structure; `opening` is the text before it.
 fn parts(opening: Bytes, structure: Structure, ending: &Ending) -> Parts {
-    [opening, structure.into_json(), ending.tail()].into_iter()
+    vec![opening, structure.into_json(), ending.tail()].into_iter()
 }
 
 /// Returns the first of the remaining parts and keeps the others.
-fn first(mut parts: Box<Parts>, rest: &mut BodyState) -> Bytes {
+fn first(mut parts: Parts, rest: &mut BodyState) -> Bytes {
     let part = parts.next().expect("a part is left");
     if parts.len() > 0 {
         *rest = BodyState::Parts(parts);

@@ -25,8 +25,7 @@ pub(crate) struct Sealing {
 impl Sealing {
     /// Begins the receipt of a call; `None` if no statement has run.
     pub(crate) fn begin(receipt: &Arc<CallReceipt>, call: &Call) -> Option<Self> {
-        receipt.evidence().facts()?;
-        Some(Self {
+        receipt.evidence().has_begun().then(|| Self {
             receipt: Arc::clone(receipt),
             call: call.clone(),
             text: EscapedText::default(),
