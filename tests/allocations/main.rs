@@ -4,6 +4,7 @@
 
 mod followed;
 mod hidden;
+mod statements;
 
 use std::{
     convert::Infallible,
@@ -24,6 +25,10 @@ use http::{Extensions, HeaderValue, Request, Response, Uri, header};
 use http_body::Frame;
 use http_body_util::Full;
 use tower::{Layer, Service, ServiceBuilder, service_fn};
+use ziggurat_calls::{
+    Calls,
+    mcp::{self, Message},
+};
 use ziggurat_layers::{
     audit::{AuditIdentityLayer, AuditLayer, Queue, Record},
     bearer::{BearerLayer, Hashed, TokenHash},
@@ -92,6 +97,25 @@ struct Off;
 
 impl Observer for Off {
     fn begin(&self, _: &Call, _: &mut Caller) -> Option<Box<dyn ObservedCall>> {
+        None
+    }
+}
+
+/// Observes no call either, and has no key for receipts.
+struct WithoutReceipts(Calls);
+
+impl Observer for WithoutReceipts {
+    fn begin(&self, call: &Call, caller: &mut Caller) -> Option<Box<dyn ObservedCall>> {
+        let message = Message {
+            call,
+            method: Some(mcp::CALL),
+            subject: Some("quick"),
+            pipeline: "",
+            followed: None,
+        };
+        let who = ziggurat_calls::Caller::new(None);
+        let receipt = self.0.receipt(&message, caller, &who);
+        assert!(receipt.is_none(), "there is no key");
         None
     }
 }
@@ -173,7 +197,7 @@ fn call_in_one_frame() -> Request<Full<Bytes>> {
 
 fn modern_call() -> Request<Full<Bytes>> {
     let mut request = request(Full::from(
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"quick","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"quick","arguments":{},"_meta":{"ziggurat/receipt":true,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
     ));
     for (name, value) in [
         ("mcp-protocol-version", "2026-07-28"),
@@ -322,6 +346,7 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
     assert_calls_within_budget();
     hidden::assert_hidden_names_cost_what_invented_ones_do();
     followed::assert_followed_calls_allocate_nothing();
+    statements::assert_what_is_off_allocates_nothing();
 }
 
 /// Checks requests up to the end of their record.
@@ -384,7 +409,9 @@ fn assert_calls_within_budget() {
     let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
     assert_calls_have_budgets(mcp.clone());
     // Audit trail, metrics, traces and limits that are all off cost nothing.
-    assert_calls_have_budgets(mcp.with_observer(Off));
+    assert_calls_have_budgets(mcp.clone().with_observer(Off));
+    // So do receipts without a key, also if a call asks for one.
+    assert_calls_have_budgets(mcp.with_observer(WithoutReceipts(Calls::default())));
 }
 
 fn assert_calls_have_budgets(mcp: Mcp) {
