@@ -17,8 +17,14 @@ pub use self::{
     postgres::Postgres,
     program::{Home, Program, StdioClient},
     report::{Report, median, thousands},
-    request::{post, query, search, send, tool},
+    request::{modern, negotiated, post, query, search, send, tool},
 };
 
 /// Connections of a client, and clients of pgbench.
 pub const CONNECTIONS: usize = 16;
+
+/// A hundred rows of ten columns of common types.
+pub const WIDE: &str = "CREATE TABLE wide AS SELECT n AS id, 'item ' || n AS name, n % 7 AS kind,
+    n * 1.25 AS price, n % 2 = 0 AS is_open, now() AS created_at, current_date AS day,
+    md5(n::text) AS digest, NULL::text AS remark, n * 1e6 AS weight
+    FROM generate_series(1, 100) AS n";

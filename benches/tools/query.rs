@@ -7,7 +7,7 @@
 use std::{fmt::Write as _, process::ExitCode, time::Duration};
 
 use ziggurat_benches::tools::{
-    CONNECTIONS, Home, Load, Postgres, Report, median, post, query as ask, thousands,
+    CONNECTIONS, Home, Load, Postgres, Report, WIDE, median, post, query as ask, thousands,
 };
 
 /// Turns with each statement: many and short, since the load of a machine changes over time.
@@ -15,12 +15,6 @@ const TURNS: usize = 21;
 
 /// Seconds of a turn.
 const SECONDS: u32 = 1;
-
-/// A hundred rows of ten columns of common types.
-const WIDE: &str = "CREATE TABLE wide AS SELECT n AS id, 'item ' || n AS name, n % 7 AS kind,
-    n * 1.25 AS price, n % 2 = 0 AS is_open, now() AS created_at, current_date AS day,
-    md5(n::text) AS digest, NULL::text AS remark, n * 1e6 AS weight
-    FROM generate_series(1, 100) AS n";
 
 /// Statements, and the ratio they must reach.
 const CASES: [(&str, f64); 2] = [("SELECT 1", 1.0), ("SELECT * FROM wide", 0.6)];

@@ -5,9 +5,9 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use ziggurat_benches::tools::{
-    CONNECTIONS, Home, Load, Postgres, Report, median, post, query, thousands,
+    CONNECTIONS, Home, Load, Postgres, Report, median, modern, negotiated, post, query, thousands,
 };
 
 /// Turns of each.
@@ -28,7 +28,10 @@ fn main() -> ExitCode {
     let exact = post(&address, &token, &call);
     let endpoints = [
         ("2025-11-25 on /mcp", legacy(&address, &token, &call)),
-        ("2026-07-28 on /mcp", modern(&address, &token, &call)),
+        (
+            "2026-07-28 on /mcp",
+            modern(&address, &token, &call, json!({})),
+        ),
     ];
     let mut load = Load::new(&address, CONNECTIONS, exact.clone());
     let mut report = Report::default();
@@ -62,28 +65,6 @@ fn main() -> ExitCode {
     report.exit_code()
 }
 
-fn send(address: &str, token: &str, headers: &str, body: &str) -> Vec<u8> {
-    let length = body.len();
-    format!(
-        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
-         content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
-         {headers}content-length: {length}\r\n\r\n{body}"
-    )
-    .into_bytes()
-}
-
 fn legacy(address: &str, token: &str, call: &str) -> Vec<u8> {
-    send(address, token, "mcp-protocol-version: 2025-11-25\r\n", call)
-}
-
-fn modern(address: &str, token: &str, call: &str) -> Vec<u8> {
-    let mut call: Value = serde_json::from_str(call).expect("JSON");
-    call["params"]["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
-    });
-    let headers = "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\n\
-                   mcp-name: query_database\r\n";
-    send(address, token, headers, &call.to_string())
+    negotiated(address, token, "mcp-protocol-version: 2025-11-25\r\n", call)
 }
