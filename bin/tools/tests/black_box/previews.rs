@@ -4,6 +4,7 @@ mod asking;
 mod callers;
 mod http;
 mod limits;
+mod manual;
 mod masks;
 mod tools;
 mod undo;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Client, Home, Postgres, Ran};
+use crate::support::{Home, Postgres, Ran};
 
 const CHAPTER: &str = include_str!("../../../../../docs/src/receipts.md");
 
@@ -13,13 +13,11 @@ fn blocks(language: &str) -> Vec<&'static str> {
     rest.filter_map(|block| block.split("```").next()).collect()
 }
 
-/// Runs a command of the chapter in the folder, and returns the output and the printed one.
+/// Runs a command of the chapter, and returns the output and the printed one.
 fn run(home: &Home, block: &str) -> (Ran, String) {
     let (line, printed) = block.split_once('\n').expect("a command and its output");
-    let words = line.strip_prefix("$ ziggurat-tools ").expect(line);
-    let mut command = home.bare(&words.split(' ').collect::<Vec<_>>());
-    let output = command.current_dir(home.path()).output().expect("built");
-    (Ran::from(output), printed.to_owned())
+    let line = line.strip_prefix("$ ").expect(line);
+    (home.shell(line, &[]), printed.to_owned())
 }
 
 /// Returns whether an output is the printed one, where `…` and the id stand for any word.
@@ -36,22 +34,6 @@ fn is_as_printed(output: &str, printed: &str) -> bool {
     output.len() == printed.len() && output.iter().zip(&printed).all(is_word)
 }
 
-/// Sends the requests of the chapter as `curl` would, and keeps the answers in the folder.
-fn fetch(client: &Client, home: &Home, script: &str) {
-    let script = script.replace("\\\n", " ");
-    for line in script.lines() {
-        let (request, file) = line.split_once(" > ").expect(line);
-        let path = request.split("$SERVER").nth(1).expect(line);
-        let path = path.split('"').next().expect(line);
-        let answer = match request.split('\'').nth(1) {
-            Some(body) => client.post(path, body),
-            None => client.get(path),
-        };
-        assert_eq!(answer.status, 200, "{answer:?}");
-        fs::write(home.file(file.trim()), answer.body).expect("written");
-    }
-}
-
 #[test]
 fn the_example_of_the_chapter_does_as_it_says() {
     let postgres = Postgres::with(
@@ -59,16 +41,23 @@ fn the_example_of_the_chapter_does_as_it_says() {
          INSERT INTO orders SELECT n, 5.00 FROM generate_series(1, 12) n",
     );
     let home = Home::new();
-    let [first, good, bad, ..] = blocks("console")[..] else {
-        panic!("three commands")
+    let [first, good, bad, replay, ..] = blocks("console")[..] else {
+        panic!("four commands")
     };
     let (made, printed) = run(&home, first);
     assert!(is_as_printed(&made.stdout, &printed), "{made:?}");
     let section = blocks("yaml")[0];
     home.configure(&format!("databases:\n{}{section}", postgres.entry("shop")));
     let token = home.token("shop");
-    let (_program, stranger) = home.serve(&[]);
-    fetch(&stranger.bearing(&token), &home, blocks("sh")[0]);
+    let (_program, client) = home.serve(&[]);
+    let server = format!("http://{}", client.address());
+    let variables = [("SERVER", &*server), ("TOKEN", &*token)];
+    let fetched = home.shell(blocks("sh")[0], &variables);
+    if fetched.code == Some(127) {
+        // There is no curl on this machine.
+        return;
+    }
+    assert_eq!(fetched.code, Some(0), "{fetched:?}");
     let (verified, printed) = run(&home, good);
     assert!(is_as_printed(&verified.stdout, &printed), "{verified:?}");
     assert_eq!(verified.code, Some(0));
@@ -77,4 +66,21 @@ fn the_example_of_the_chapter_does_as_it_says() {
     fs::write(&answer, text.replacen("5.00", "6.00", 1)).expect("written");
     let (refused, printed) = run(&home, bad);
     assert_eq!((refused.stdout, refused.code), (printed, Some(1)));
+    shows_the_new_row(&postgres, &home, &text, replay);
+}
+
+/// Runs the request of the chapter again after a row was added.
+fn shows_the_new_row(postgres: &Postgres, home: &Home, answer: &str, command: &str) {
+    let request = blocks("sh")[0].split('\'').nth(1).expect("a body");
+    let request: serde_json::Value = serde_json::from_str(request).expect("JSON");
+    let kept = serde_json::json!({"request": request, "response": answer});
+    fs::write(home.file("kept.json"), kept.to_string()).expect("written");
+    let configuration = fs::read_to_string(home.file("ziggurat-tools.yaml")).expect("text");
+    let accounts = "http: {auth: {user_file: users.yaml}}\n";
+    fs::write(home.file("shop.yaml"), configuration + accounts).expect("written");
+    home.user("alice", "correct horse");
+    postgres.run("INSERT INTO orders VALUES (13, 5.00)");
+    let (replayed, printed) = run(home, command);
+    assert!(is_as_printed(&replayed.stdout, &printed), "{replayed:?}");
+    assert_eq!(replayed.code, Some(3));
 }

@@ -1,9 +1,10 @@
 //! Files of a server, and the program that uses them.
 
 use std::{
-    fs,
+    env, fs,
     io::Write as _,
     ops::{Deref, DerefMut},
+    os::unix::fs::symlink,
     path::PathBuf,
     process::{Command, Output, Stdio},
 };
@@ -131,6 +132,25 @@ impl Home {
     pub(crate) fn serve(&self, arguments: &[&str]) -> (Program, Client) {
         let mut command = self.command(&["-http", "-addr", "127.0.0.1:0"]);
         Program::listening(command.args(arguments))
+    }
+
+    /// Runs lines of a manual in this folder, in a shell that finds the program by its name.
+    pub(crate) fn shell(&self, script: &str, variables: &[(&str, &str)]) -> Ran {
+        let folder = self.file("bin");
+        let name = folder.join("ziggurat-tools");
+        if !name.exists() {
+            fs::create_dir(&folder).expect("made");
+            symlink(env!("CARGO_BIN_EXE_ziggurat-tools"), name).expect("made");
+        }
+        let path = env::var("PATH").unwrap_or_default();
+        let output = Command::new("sh")
+            .args(["-c", script])
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", format!("{}:{path}", folder.display()))
+            .envs(variables.iter().copied())
+            .output();
+        Ran::from(output.expect("a shell"))
     }
 
     /// Runs the program with these words after the flags for the files of this folder.
