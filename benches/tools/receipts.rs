@@ -16,7 +16,8 @@ fn main() {
 }
 
 fn runtime() -> Runtime {
-    Builder::new_current_thread().build().expect("a runtime")
+    let runtime = Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime")
 }
 
 /// Returns a signer with a task that runs.

@@ -1,16 +1,12 @@
 //! Signs payloads, many with one signature.
 
-use std::{
-    fmt,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use tokio::{
     sync::{mpsc, oneshot},
-    task::yield_now,
+    time,
 };
 
 use crate::{
@@ -22,8 +18,9 @@ use crate::{
 /// Largest batch.
 const MAX_BATCH: usize = 1024;
 
-/// Time for which a batch waits for more payloads while they come.
-const PATIENCE: Duration = Duration::from_millis(1);
+/// Time for which a batch waits for more payloads while they come. The clock of the runtime ticks each
+/// millisecond, and the wait ends at the next tick.
+const PATIENCE: Duration = Duration::from_micros(1);
 
 /// Signs payloads. Clones share the key and the batches.
 #[derive(Clone)]
@@ -124,21 +121,13 @@ impl SignerTask {
         }
     }
 
-    /// Adds the payloads of calls that are almost ready, for a millisecond at most. Each time the
-    /// other tasks of the runtime have a turn, and it ends when they bring nothing more.
+    /// Adds the payloads that come within a millisecond.
     async fn gather(&mut self, batch: &mut Vec<Waiting>) {
-        let began = Instant::now();
-        while batch.len() < MAX_BATCH && began.elapsed() < PATIENCE {
-            let before = batch.len();
-            yield_now().await;
-            while batch.len() < MAX_BATCH
-                && let Ok(waiting) = self.queue.try_recv()
-            {
-                batch.push(waiting);
-            }
-            if batch.len() == before {
-                break;
-            }
+        time::sleep(PATIENCE).await;
+        while batch.len() < MAX_BATCH
+            && let Ok(waiting) = self.queue.try_recv()
+        {
+            batch.push(waiting);
         }
     }
 
