@@ -175,6 +175,19 @@ async fn the_request_is_compared_if_it_was_kept() {
 }
 
 #[tokio::test]
+async fn the_statement_is_compared_beside_the_parameters() {
+    let other = Payload {
+        statement: StatementDigest::Sha256(hex(&sha256(b"SELECT 2"))),
+        ..payload_of_lines(1)
+    };
+    let (keys, receipts) = signed(vec![other]).await;
+    let lines = text_of_lines(1, &receipts[0]);
+    let kept = json!({"request": {"sql": "SELECT 1"}, "response": lines}).to_string();
+    let error = Kept::read(&kept).judge(&keys.public()).expect_err("other");
+    assert_eq!(error, Fault::Statement);
+}
+
+#[tokio::test]
 async fn a_result_of_a_tool_is_compared_with_its_text_its_rows_and_its_request() {
     let structured = json!({"columns": ["a"], "rows": [[1]]});
     let arguments = json!({"query": "SELECT 1", "limit": 5});
