@@ -17,6 +17,7 @@ use crate::{
     adopt::{self, AdoptOptions},
     eval::{self, EvalOptions, GenerateOptions},
     ingest::{IngestOptions, READ_DOCUMENT},
+    prove::PROVE,
     serving::stdio::{self, StdioOptions},
     sync::{self, SyncOptions},
 };
@@ -171,6 +172,8 @@ pub(crate) enum Command {
     Adopt(AdoptOptions),
     /// Reads a document from standard input; the process of `ingest` starts it.
     ReadDocument(Vec<String>),
+    /// Answers questions from standard input; `ziggurat-tools -prove` starts it.
+    ProveQuestions,
     Serve,
     /// Serves the tools over standard input and output.
     ServeStdio(StdioOptions),
@@ -209,6 +212,9 @@ impl Arguments {
                 command: Command::ReadDocument(words),
                 config: None,
             });
+        }
+        if words.next_if(|word| word == PROVE).is_some() {
+            return Self::of(words, &FLAGS[..1], |_, _| Ok(Command::ProveQuestions));
         }
         let (flags, rest) = flags::parse(words, &[FLAGS, SHORT], Words::Last)?;
         let commands = [

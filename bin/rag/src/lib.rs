@@ -20,6 +20,7 @@ mod eval;
 mod ingest;
 mod logs;
 mod observation;
+mod prove;
 mod reload;
 mod secrets;
 mod serving;
@@ -107,6 +108,7 @@ fn run_words(words: Vec<OsString>, listening: Listening<'_>) -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Command::ProveQuestions => prove::run(config),
         Command::Serve => served(serve(config, listening)),
         Command::ServeStdio(options) => served(serve_stdio(config, options)),
     }

@@ -86,7 +86,7 @@ pub(crate) fn broken(case: &Case, answers: [&str; 2], canaries: [&Canaries; 2]) 
 }
 
 /// Returns whether an answer is a failure.
-fn has_failed(answer: &str) -> bool {
+pub(crate) fn has_failed(answer: &str) -> bool {
     FAILURES.iter().any(|it| answer.contains(it))
 }
 

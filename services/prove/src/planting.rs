@@ -113,10 +113,15 @@ impl Planted {
         rows.map_or(&[], Vec::as_slice)
     }
 
+    /// Returns the rows of a side in a table.
+    pub(crate) fn rows_of(&self, side: Side, table: &str) -> &[StoredRow] {
+        let rows = self.rows[side.index()].get(table);
+        rows.map_or(&[], Vec::as_slice)
+    }
+
     /// Returns the rows of B in a table.
     pub(crate) fn of_b(&self, table: &str) -> &[StoredRow] {
-        let rows = self.rows[Side::B.index()].get(table);
-        rows.map_or(&[], Vec::as_slice)
+        self.rows_of(Side::B, table)
     }
 }
 

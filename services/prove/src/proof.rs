@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::{
-    calls::{self, Case, Known, LISTS, Object, request::Request},
+    calls::{self, Case, Known, LISTS, TURN, questions::Pipeline, request::Request},
     compare,
     failure::ProveError,
     lists::listed,
@@ -13,12 +13,9 @@ use crate::{
     planting::{Planted, world::World},
     report::{Finding, Place, Report},
     rule::Rule,
-    schema::{Relation, Schema},
+    schema::Schema,
     throw_away::ThrowAwayDatabase,
 };
-
-/// Calls of A between two calls of B.
-const TURN: usize = 8;
 
 /// Runs of a statement with a time.
 const TIMED: usize = 21;
@@ -36,7 +33,10 @@ pub struct Proof {
     reachable: Schema,
     may_write: bool,
     worlds: Vec<Planted>,
+    pipelines: Vec<Pipeline>,
     cases: Vec<Case>,
+    /// Pipelines that find no row of B for B, and the reason.
+    blind: Vec<(Place, String)>,
     /// Tools have the argument `database`.
     takes_database: bool,
     answers: [Vec<String>; 2],
@@ -70,7 +70,9 @@ impl Proof {
             reachable,
             may_write,
             worlds: Vec::new(),
+            pipelines: Vec::new(),
             cases: Vec::new(),
+            blind: Vec::new(),
             takes_database: false,
             answers: Default::default(),
             times: Default::default(),
@@ -89,42 +91,37 @@ impl Proof {
         Ok(())
     }
 
-    /// Makes all calls of A in a world through a server, with calls of B between them.
-    pub async fn ask(&mut self, world: World, server: impl AsyncFn(Side, &Request) -> String) {
+    /// Makes all calls of A in a world through a server, with calls of B between them. The pipelines
+    /// are those that the server asks.
+    pub async fn ask(
+        &mut self,
+        world: World,
+        pipelines: &[Pipeline],
+        server: impl AsyncFn(Side, &Request) -> String,
+    ) {
+        let canaries = &self.worlds[world.index()].canaries;
         if world == World::First {
             let mut lists = Vec::new();
             for (method, member) in LISTS {
                 lists.push(listed(method, member, &server).await);
             }
             let lists: [Vec<Value>; 4] = lists.try_into().unwrap_or_default();
+            self.pipelines = pipelines.to_vec();
             self.cases = calls::all(&self.known(), &lists);
             self.takes_database = calls::takes_database(&lists[0]);
+            self.blind = calls::questions::blind(&self.cases, canaries, &server).await;
         }
         let mut answers = Vec::new();
         for (number, case) in self.cases.iter().enumerate() {
-            if number % TURN == 0 {
-                self.ask_as_b(number / TURN, &server).await;
+            if number % TURN == 0
+                && let Some(text) = calls::of_b(&self.reachable, canaries, number / TURN)
+            {
+                server(Side::B, &self.statement(&text)).await;
             }
             answers.push(server(Side::A, &case.request).await);
         }
         self.answers[world.index()] = answers;
         self.times[world.index()] = self.timed(&server).await;
-    }
-
-    /// Lets B read its rows, with a text of its own in the statement.
-    async fn ask_as_b(&self, turn: usize, server: &impl AsyncFn(Side, &Request) -> String) {
-        let planted = self.worlds.last();
-        let canary = planted.and_then(|it| it.canaries.values().next());
-        let tables: Vec<_> = self.reachable.relations.iter().collect();
-        let Some(table) = tables.get(turn % tables.len().max(1)) else {
-            return;
-        };
-        let text = format!(
-            "SELECT '{}', x.* FROM {} x",
-            canary.unwrap_or_default(),
-            table.quoted
-        );
-        server(Side::B, &self.statement(&text)).await;
     }
 
     /// Returns the median time of a count, by table.
@@ -146,11 +143,7 @@ impl Proof {
     }
 
     fn statement(&self, text: &str) -> Request {
-        let (_, mut request) = Request::of_statement("", text, &self.database);
-        if !self.takes_database {
-            request.without_database();
-        }
-        request
+        calls::statement(text, &self.database, self.takes_database)
     }
 
     fn known(&self) -> Known<'_> {
@@ -161,6 +154,7 @@ impl Proof {
             planted: &self.worlds[0],
             other: &self.parties[1],
             writes: self.may_write,
+            pipelines: &self.pipelines,
         }
     }
 
@@ -180,7 +174,7 @@ impl Proof {
                 let canaries = [&one.canaries, &two.canaries];
                 if let Some(rule) = compare::broken(case, [first, second], canaries) {
                     report.findings.push(Finding {
-                        place: place(&self.database, &self.reachable, case.object),
+                        place: case.place.clone(),
                         text: rule.sentence().to_owned(),
                         rule,
                         case: Some((case.entrance.clone(), number + 1)),
@@ -201,12 +195,8 @@ impl Proof {
             let (less, more) = (one.min(two), one.max(two));
             **more >= MIN_TIME && **more >= **less * 2
         };
-        let finding = |(number, _)| Finding {
-            place: place(
-                &self.database,
-                &self.reachable,
-                Some(Object::Relation(number)),
-            ),
+        let finding = |(number, _): (usize, _)| Finding {
+            place: Place::of_relation(&self.database, &self.reachable.relations[number]),
             rule: Rule::Timing,
             text: Rule::Timing.sentence().to_owned(),
             case: None,
@@ -215,7 +205,7 @@ impl Proof {
     }
 
     fn inconclusive(&self) -> Vec<(Place, String)> {
-        let mut found: Vec<(Place, String)> = Vec::new();
+        let mut found = self.blind.clone();
         for (oid, error) in self.worlds.iter().flat_map(|it| &it.failed) {
             let Some(table) = self.schema.relations.iter().find(|it| it.oid == *oid) else {
                 continue;
@@ -224,45 +214,12 @@ impl Proof {
                 "no canary of B could be planted in {}: {error}",
                 table.quoted
             );
-            let place = of_relation(&self.database, table);
+            let place = Place::of_relation(&self.database, table);
             if !found.iter().any(|(known, _)| *known == place) {
                 found.push((place, reason));
             }
         }
         found.sort();
         found
-    }
-}
-
-/// Returns the place of an object.
-pub(crate) fn place(database: &str, schema: &Schema, object: Option<Object>) -> Place {
-    let named = |schema: &str, name: &str| Place {
-        database: database.to_owned(),
-        object: Some((schema.to_owned(), name.to_owned())),
-        part: None,
-    };
-    match object {
-        None => Place {
-            database: database.to_owned(),
-            ..Place::default()
-        },
-        Some(Object::Relation(place)) => of_relation(database, &schema.relations[place]),
-        Some(Object::Function(place)) => {
-            let function = &schema.functions[place];
-            named(&function.schema, &function.name)
-        }
-        Some(Object::Sequence(place)) => {
-            let sequence = &schema.sequences[place];
-            named(&sequence.schema, &sequence.name)
-        }
-    }
-}
-
-fn of_relation(database: &str, relation: &Relation) -> Place {
-    let policies = relation.policies.join(", ");
-    Place {
-        database: database.to_owned(),
-        object: Some((relation.schema.clone(), relation.name.clone())),
-        part: (relation.is_protected && !policies.is_empty()).then(|| format!("policy {policies}")),
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use crate::rule::{Level, Rule};
+use crate::{
+    rule::{Level, Rule},
+    schema::Relation,
+};
 
 /// The object of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +47,32 @@ pub struct Report {
 // === impl Place ===
 
 impl Place {
+    /// Returns the place of a database as a whole.
+    pub(crate) fn of_database(database: &str) -> Self {
+        Self {
+            database: database.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the place of an object in a schema.
+    pub(crate) fn of_object(database: &str, schema: &str, name: &str) -> Self {
+        Self {
+            object: Some((schema.to_owned(), name.to_owned())),
+            ..Self::of_database(database)
+        }
+    }
+
+    /// Returns the place of a table or a view, with its policies.
+    pub(crate) fn of_relation(database: &str, relation: &Relation) -> Self {
+        let policies = relation.policies.join(", ");
+        let has_policies = relation.is_protected && !policies.is_empty();
+        Self {
+            part: has_policies.then(|| format!("policy {policies}")),
+            ..Self::of_object(database, &relation.schema, &relation.name)
+        }
+    }
+
     /// Returns its address without the part.
     pub(crate) fn uri(&self) -> String {
         match &self.object {
@@ -92,15 +121,11 @@ impl Report {
             // Each weakness of the schema stands for itself.
             it.case.is_none() || known.insert(key)
         });
-        let has = |uri: &str, rule: &Rule, findings: &[Finding]| {
-            findings
-                .iter()
-                .any(|it| it.rule == *rule && it.place.uri() == uri)
-        };
-        let all = self.findings.clone();
+        let all = self.findings.iter();
+        let all: BTreeSet<_> = all.map(|it| (it.place.uri(), it.rule.clone())).collect();
         self.findings.retain(|it| {
-            let uri = it.place.uri();
-            !causes(&it.rule).iter().any(|cause| has(&uri, cause, &all))
+            let mut causes = causes(&it.rule).iter();
+            !causes.any(|cause| all.contains(&(it.place.uri(), cause.clone())))
         });
     }
 

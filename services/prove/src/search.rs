@@ -1,13 +1,14 @@
 //! A search for known values of B in a real database.
 
+use serde_json::Value;
+
 use crate::{
-    calls::{self, Case, Known, LISTS, request::Request},
+    calls::{self, Case, Known, LISTS, TURN, questions::Pipeline, request::Request},
     canary::Canaries,
     failure::ProveError,
     lists::listed,
     party::{Party, Side},
     planting::Planted,
-    proof::place,
     report::{Finding, Report},
     rule::{Level, Rule},
     schema::Schema,
@@ -47,10 +48,12 @@ impl Search {
         })
     }
 
-    /// Makes the calls as A, and looks for the values in the answers.
+    /// Makes the calls as A, with calls of B between them, and looks for the values in the answers. The
+    /// pipelines are those that the server asks.
     pub async fn report(
         self,
         weaknesses: Vec<Finding>,
+        pipelines: &[Pipeline],
         server: impl AsyncFn(Side, &Request) -> String,
     ) -> Report {
         let mut lists = Vec::new();
@@ -64,35 +67,46 @@ impl Search {
             planted: &self.planted,
             other: &self.parties[1],
             writes: false,
+            pipelines,
         };
-        let cases = calls::all(&known, &lists.try_into().unwrap_or_default());
+        let lists: [Vec<Value>; 4] = lists.try_into().unwrap_or_default();
+        let cases = calls::all(&known, &lists);
+        let takes_database = calls::takes_database(&lists[0]);
         let mut report = Report {
             findings: weaknesses,
+            inconclusive: calls::questions::failing(&cases, &server).await,
             calls: cases.len(),
             objects: self.schema.len(),
-            ..Report::default()
         };
+        let canaries = &self.planted.canaries;
         for (number, case) in cases.iter().enumerate() {
+            if number % TURN == 0
+                && let Some(text) = calls::of_b(&self.schema, canaries, number / TURN)
+            {
+                let request = calls::statement(&text, &self.database, takes_database);
+                server(Side::B, &request).await;
+            }
             let answer = server(Side::A, &case.request).await;
-            if self.planted.canaries.are_in(&answer, &case.sent) {
-                report.findings.push(self.finding(case, number + 1));
+            if canaries.are_in(&answer, &case.sent) {
+                report.findings.push(finding(case, number + 1));
             }
         }
         report.finish();
         report
     }
+}
 
-    fn finding(&self, case: &Case, number: usize) -> Finding {
-        let rule = match &case.rule {
-            Rule::Count => Rule::Value,
-            rule if rule.level() == Level::Note => Rule::Value,
-            rule => rule.clone(),
-        };
-        Finding {
-            place: place(&self.database, &self.schema, case.object),
-            text: rule.sentence().to_owned(),
-            rule,
-            case: Some((case.entrance.clone(), number)),
-        }
+/// Returns the finding of a known value.
+fn finding(case: &Case, number: usize) -> Finding {
+    let rule = match &case.rule {
+        Rule::Count => Rule::Value,
+        rule if rule.level() == Level::Note => Rule::Value,
+        rule => rule.clone(),
+    };
+    Finding {
+        place: case.place.clone(),
+        text: rule.sentence().to_owned(),
+        rule,
+        case: Some((case.entrance.clone(), number)),
     }
 }

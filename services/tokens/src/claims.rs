@@ -72,6 +72,14 @@ impl Claims {
         Self::new(found)
     }
 
+    /// Writes the claims as [`Self::of_file`] reads them.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        self.iter()
+            .map(|(name, claim)| (name.to_owned(), claim.to_json()))
+            .collect()
+    }
+
     pub(crate) fn new(claims: Vec<NamedClaim>) -> Result<Self, ClaimError> {
         if claims.len() > MAX_CLAIMS {
             return Err(ClaimError::TooMany);
@@ -143,6 +151,15 @@ impl Claim {
             }
             Value::Null | Value::Object(_) => return None,
         })
+    }
+
+    fn to_json(&self) -> Value {
+        match self {
+            Self::Text(text) => Value::from(&**text),
+            Self::Number(digits) => serde_json::from_str(digits).unwrap_or_default(),
+            Self::Boolean(value) => Value::from(*value),
+            Self::Texts(texts) => texts.iter().map(|text| &**text).collect(),
+        }
     }
 
     /// Returns its texts: one, several, or none.

@@ -12,6 +12,7 @@ mod guards;
 mod ingest;
 mod limits;
 mod logs;
+mod prove;
 mod reload;
 mod serving;
 mod static_models;

@@ -54,7 +54,7 @@ const COMMANDS: [&str; 33] = [
 ];
 
 /// Flags that go with some commands only.
-const DETAILS: [(&str, &[&str]); 49] = [
+const DETAILS: [(&str, &[&str]); 50] = [
     ("connect", &["check-config"]),
     ("as", &["check-config", "verify-receipt", "prove"]),
     ("against", &["prove"]),
@@ -63,6 +63,7 @@ const DETAILS: [(&str, &[&str]); 49] = [
     ("copy", &["prove"]),
     ("canaries", &["prove"]),
     ("database", &["prove"]),
+    ("rag", &["prove"]),
     ("sarif", &["prove"]),
     ("json", &["doctor", "adopt"]),
     ("strict", &["doctor"]),

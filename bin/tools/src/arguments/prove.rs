@@ -52,6 +52,12 @@ pub(super) const PROVE: &[Flag] = &[
         "With -prove: the database in the configuration (default: the first one)",
     ),
     Flag::path(
+        "rag",
+        "file",
+        "With -prove: a configuration of ziggurat-rag; its pipelines that read the database are asked, \
+         too",
+    ),
+    Flag::path(
         "sarif",
         "file",
         "With -prove: also write the findings to this file, as SARIF 2.1.0",
@@ -67,6 +73,8 @@ pub(crate) struct ProveOptions {
     pub(crate) other: ProvedCaller,
     pub(crate) target: ProveTarget,
     pub(crate) database: Option<String>,
+    /// A configuration with pipelines to ask.
+    pub(crate) rag: Option<PathBuf>,
     pub(crate) sarif: Option<PathBuf>,
 }
 
@@ -116,6 +124,7 @@ impl ProveOptions {
             other,
             target,
             database: flags.owned("database"),
+            rag: flags.path("rag"),
             sarif: flags.path("sarif"),
         })
     }

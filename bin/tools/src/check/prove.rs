@@ -1,6 +1,7 @@
 //! The command `-prove`: what one caller is answered does not depend on the rows of another.
 
 mod parties;
+mod rag;
 mod served;
 mod weaknesses;
 
@@ -23,7 +24,7 @@ use ziggurat_runtime::{
     signals,
 };
 
-use self::{parties::Callers, served::Served};
+use self::{parties::Callers, rag::Pipelines, served::Served};
 use crate::{
     app,
     arguments::{Overrides, ProveOptions, ProveTarget},
@@ -68,18 +69,24 @@ fn prove(overrides: &Overrides, options: &ProveOptions) -> anyhow::Result<Report
     print_warnings(&loaded.warnings);
     let callers = Callers::find(options, &loaded.value)?;
     put_first(&mut loaded.value, options.database.as_deref())?;
+    let pipelines = options.rag.as_ref().map(|config| Pipelines {
+        config: config.clone(),
+        database: loaded.value.databases[0].database.settings().clone(),
+        copy: None,
+    });
     quiet(&mut loaded.value);
     let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let (pools, reaper) = Pools::new();
         let mut tasks = JoinSet::from_iter([reaper.run()]);
         let proved = match &options.target {
-            ProveTarget::Copy(url) => in_copy(loaded, &callers, url, &pools).await,
+            ProveTarget::Copy(url) => in_copy(loaded, &callers, url, pipelines, &pools).await,
             ProveTarget::Canaries(path) => {
                 let text = fs::read_to_string(path);
                 let text = text.with_context(|| format!("-canaries {}", path.display()))?;
                 let values = text.lines().filter(|it| !it.is_empty()).map(str::to_owned);
-                in_place(loaded, &callers, &values.collect::<Vec<_>>(), &pools).await
+                let values: Vec<_> = values.collect();
+                in_place(loaded, &callers, &values, pipelines.as_ref(), &pools).await
             }
         };
         pools.close_all();
@@ -120,6 +127,7 @@ async fn in_copy(
     mut loaded: Loaded,
     callers: &Callers,
     url: &Secret,
+    mut pipelines: Option<Pipelines>,
     pools: &Pools,
 ) -> anyhow::Result<Report> {
     let stop = signals::stop().context("cannot listen to signals")?;
@@ -128,8 +136,11 @@ async fn in_copy(
     refuse_configured(&owner, &pool, &loaded.value, pools).await?;
     let throw_away = ThrowAwayDatabase::open(&pool).await?;
     lead_to(&mut loaded.value.databases, owner.settings())?;
+    if let Some(pipelines) = &mut pipelines {
+        pipelines.copy = Some(owner.settings().clone());
+    }
     let proved = tokio::select! {
-        proved = in_worlds(&loaded, callers, &throw_away, pools) => proved,
+        proved = in_worlds(&loaded, callers, &throw_away, pipelines.as_ref(), pools) => proved,
         () = stop => Err(anyhow!("interrupted")),
     };
     let emptied = throw_away.empty().await;
@@ -142,6 +153,7 @@ async fn in_worlds(
     loaded: &Loaded,
     callers: &Callers,
     throw_away: &ThrowAwayDatabase,
+    pipelines: Option<&Pipelines>,
     pools: &Pools,
 ) -> anyhow::Result<Report> {
     let configuration = &loaded.value;
@@ -151,11 +163,10 @@ async fn in_worlds(
     let mut proof = Proof::new(database.name(), throw_away, parties, may_write).await?;
     for world in World::BOTH {
         proof.plant(world).await?;
-        let server = Served::start(loaded, callers).await?;
-        proof
-            .ask(world, async |side, request| server.ask(side, request).await)
-            .await;
-        server.stop().await;
+        let server = Served::start(loaded, callers, pipelines).await?;
+        let ask = async |side, request: &_| server.ask(side, request).await;
+        proof.ask(world, server.pipelines(), ask).await;
+        server.stop().await?;
     }
     let weaknesses = weaknesses::of(&configuration.databases[0], pools).await?;
     Ok(proof.report(weaknesses))
@@ -166,6 +177,7 @@ async fn in_place(
     mut loaded: Loaded,
     callers: &Callers,
     values: &[String],
+    pipelines: Option<&Pipelines>,
     pools: &Pools,
 ) -> anyhow::Result<Report> {
     for entry in &mut loaded.value.databases {
@@ -176,10 +188,10 @@ async fn in_place(
     let name = configuration.databases[0].database.name();
     let search = Search::new(name, parties, values).await?;
     let weaknesses = weaknesses::of(&configuration.databases[0], pools).await?;
-    let server = Served::start(&loaded, callers).await?;
+    let server = Served::start(&loaded, callers, pipelines).await?;
     let ask = async |side, request: &_| server.ask(side, request).await;
-    let report = search.report(weaknesses, ask).await;
-    server.stop().await;
+    let report = search.report(weaknesses, server.pipelines(), ask).await;
+    server.stop().await?;
     Ok(report)
 }
 

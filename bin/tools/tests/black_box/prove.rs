@@ -2,6 +2,7 @@
 
 mod holes;
 mod manual;
+mod rag;
 mod shop;
 
 use std::{fs, process::Stdio};

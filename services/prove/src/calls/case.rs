@@ -1,14 +1,21 @@
 //! A call, and the facts that calls are made up from.
 
-use crate::{calls::request::Request, party::Party, planting::Planted, rule::Rule, schema::Schema};
+use crate::{
+    calls::{questions::Pipeline, request::Request},
+    party::Party,
+    planting::Planted,
+    report::Place,
+    rule::Rule,
+    schema::Schema,
+};
 
 /// A call, and what it is about.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     /// The rule of a difference in its answers.
     pub(crate) rule: Rule,
-    /// The object by its kind and number; none for the database as a whole.
-    pub(crate) object: Option<Object>,
+    /// The object.
+    pub(crate) place: Place,
     /// The way in.
     pub(crate) entrance: String,
     /// The object is a table.
@@ -16,14 +23,6 @@ pub(crate) struct Case {
     pub(crate) request: Request,
     /// Values of B that the call has itself.
     pub(crate) sent: Vec<String>,
-}
-
-/// An object of the schema, by its place in the list of its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Object {
-    Relation(usize),
-    Function(usize),
-    Sequence(usize),
 }
 
 /// The facts that calls are made up from.
@@ -40,4 +39,27 @@ pub(crate) struct Known<'a> {
     pub(crate) other: &'a Party,
     /// Calls that may change rows are made too.
     pub(crate) writes: bool,
+    /// Pipelines of `ziggurat-rag` that read the database.
+    pub(crate) pipelines: &'a [Pipeline],
+}
+
+// === impl Case ===
+
+impl Case {
+    /// Makes a call about the database as a whole.
+    pub(crate) fn of_database(
+        known: &Known<'_>,
+        rule: Rule,
+        entrance: &str,
+        request: Request,
+    ) -> Self {
+        Self {
+            rule,
+            place: Place::of_database(known.database),
+            entrance: entrance.to_owned(),
+            is_table: false,
+            request,
+            sent: Vec::new(),
+        }
+    }
 }

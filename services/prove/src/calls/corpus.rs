@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     calls::{
-        case::{Case, Known, Object},
+        case::{Case, Known},
         fill,
         request::Request,
     },
@@ -17,8 +17,9 @@ use crate::{
         values::{Seat, literal},
         world::World,
     },
+    report::Place,
     rule::Rule,
-    schema::{Column, Relation},
+    schema::{Column, Function, Relation, Sequence},
 };
 
 const FILE: &str = include_str!("cases.txt");
@@ -57,21 +58,16 @@ fn read() -> Vec<Statement> {
 }
 
 /// Returns the calls for an occasion, with names in place of the braces.
-fn on(
-    known: &Known<'_>,
-    object: Option<Object>,
-    occasion: &str,
-    names: &[(&str, &str)],
-) -> Vec<Case> {
+fn on(known: &Known<'_>, place: &Place, occasion: &str, names: &[(&str, &str)]) -> Vec<Case> {
     let statements = STATEMENTS.iter().filter(|it| it.occasion == occasion);
     let case = |statement: &Statement| {
         let text = fill::names(statement.text, names);
         let (entrance, request) = Request::of_statement(statement.entrance, &text, known.database);
         Case {
             rule: statement.rule.clone(),
-            object,
+            place: place.clone(),
             entrance,
-            is_table: is_table(known, object),
+            is_table: false,
             request,
             sent: Vec::new(),
         }
@@ -79,22 +75,15 @@ fn on(
     statements.map(case).collect()
 }
 
-fn is_table(known: &Known<'_>, object: Option<Object>) -> bool {
-    match object {
-        Some(Object::Relation(place)) => known.schema.relations[place].is_table(),
-        _ => false,
-    }
-}
-
 /// Makes up the calls that read a table or a view.
-pub(super) fn of_relation(known: &Known<'_>, place: usize) -> Vec<Case> {
-    let relation = &known.schema.relations[place];
-    let object = Some(Object::Relation(place));
+pub(super) fn of_relation(known: &Known<'_>, relation: &Relation) -> Vec<Case> {
+    let object = &Place::of_relation(known.database, relation);
     let plain = format!("{}.{}", relation.schema, relation.name);
     let names = [("table", &*relation.quoted), ("plain", &*plain)];
     let mut cases = on(known, object, "table", &names);
     for (setting, value) in &known.other.settings {
-        let more = [("setting", &**setting), ("value", &**value)];
+        let value = value.replace('\'', "''");
+        let more = [("setting", &**setting), ("value", &*value)];
         cases.extend(on(known, object, "setting", &[names, more].concat()));
     }
     if let Some((_, role)) = known.other.facts.iter().find(|(name, _)| name == "role") {
@@ -108,25 +97,26 @@ pub(super) fn of_relation(known: &Known<'_>, place: usize) -> Vec<Case> {
         cases.extend(on(known, object, "column", &names));
         let text = rows.first().and_then(|row| text_of(row, &column.name));
         let guess = text.or_else(|| known.planted.canaries.values().next().map(str::to_owned));
-        let halves = guess
-            .as_deref()
-            .and_then(|it| it.split_at_checked(it.len() / 2));
-        let halves = halves.filter(|(front, back)| front.len() + back.len() >= MIN_LENGTH);
-        let is_plain = |text: &str| text.chars().all(|it| it.is_ascii_alphanumeric());
-        if let Some((front, back)) =
-            halves.filter(|(front, back)| is_plain(front) && is_plain(back))
-        {
+        if let Some((front, back)) = guess.as_deref().and_then(halves) {
             let more = [("front", front), ("back", back)];
             cases.extend(on(known, object, "guess", &[&names[..], &more].concat()));
         }
     }
-    cases.extend(of_tools(known, place));
+    cases.extend(of_tools(known, relation));
+    for case in &mut cases {
+        case.is_table = relation.is_table();
+    }
     cases
 }
 
+/// Returns both halves of a text that may stand within a literal, so that no statement has all of it.
+fn halves(text: &str) -> Option<(&str, &str)> {
+    let is_plain = text.bytes().all(|it| it.is_ascii_alphanumeric());
+    (is_plain && text.len() >= MIN_LENGTH).then(|| text.split_at(text.len() / 2))
+}
+
 /// Makes up the calls of the tools about a table.
-fn of_tools(known: &Known<'_>, place: usize) -> Vec<Case> {
-    let relation = &known.schema.relations[place];
+fn of_tools(known: &Known<'_>, relation: &Relation) -> Vec<Case> {
     let database = known.database;
     let plain = format!("{}.{}", relation.schema, relation.name);
     let whole = json!({"table": plain, "database": database});
@@ -149,26 +139,21 @@ fn of_tools(known: &Known<'_>, place: usize) -> Vec<Case> {
         calls.push((Rule::Row, "similarity_search", arguments));
     }
     let case = |(rule, tool, arguments): (Rule, &str, Value)| Case {
-        rule,
-        object: Some(Object::Relation(place)),
-        entrance: tool.to_owned(),
-        is_table: relation.is_table(),
-        request: Request::tool(tool, &arguments),
-        sent: Vec::new(),
+        place: Place::of_relation(database, relation),
+        ..Case::of_database(known, rule, tool, Request::tool(tool, &arguments))
     };
     calls.into_iter().map(case).collect()
 }
 
 /// Makes up the calls of a function: with values of A, of B, and NULL.
-pub(super) fn of_function(known: &Known<'_>, place: usize) -> Vec<Case> {
-    let function = &known.schema.functions[place];
+pub(super) fn of_function(known: &Known<'_>, function: &Function) -> Vec<Case> {
     let sets = fill::arguments(known, function);
     let case = |(arguments, sent): (String, Vec<String>)| {
         let text = format!("SELECT * FROM {}({arguments})", function.quoted);
         let (entrance, request) = Request::of_statement("", &text, known.database);
         Case {
             rule: Rule::Row,
-            object: Some(Object::Function(place)),
+            place: Place::of_object(known.database, &function.schema, &function.name),
             entrance,
             is_table: false,
             request,
@@ -179,25 +164,24 @@ pub(super) fn of_function(known: &Known<'_>, place: usize) -> Vec<Case> {
 }
 
 /// Makes up the calls that look at a sequence.
-pub(super) fn of_sequence(known: &Known<'_>, place: usize) -> Vec<Case> {
-    let sequence = &known.schema.sequences[place];
+pub(super) fn of_sequence(known: &Known<'_>, sequence: &Sequence) -> Vec<Case> {
     let plain = format!("{}.{}", sequence.schema, sequence.name);
     let names = [("table", &*sequence.quoted), ("plain", &*plain)];
-    on(known, Some(Object::Sequence(place)), "sequence", &names)
+    let place = Place::of_object(known.database, &sequence.schema, &sequence.name);
+    on(known, &place, "sequence", &names)
 }
 
 /// Makes up the calls about the database as a whole.
 pub(super) fn of_database(known: &Known<'_>) -> Vec<Case> {
-    let Some(canary) = known.planted.canaries.values().next() else {
+    let Some((front, back)) = known.planted.canaries.values().find_map(halves) else {
         return Vec::new();
     };
-    let (front, back) = canary.split_at(canary.len() / 2);
-    on(known, None, "once", &[("front", front), ("back", back)])
+    let place = Place::of_database(known.database);
+    on(known, &place, "once", &[("front", front), ("back", back)])
 }
 
 /// Makes up rows of A with the keys of B.
-pub(super) fn of_keys(known: &Known<'_>, place: usize) -> Vec<Case> {
-    let relation = &known.schema.relations[place];
+pub(super) fn of_keys(known: &Known<'_>, relation: &Relation) -> Vec<Case> {
     if !relation.is_table() {
         return Vec::new();
     }
@@ -207,7 +191,7 @@ pub(super) fn of_keys(known: &Known<'_>, place: usize) -> Vec<Case> {
         let (entrance, request) = Request::of_statement("", &text, known.database);
         cases.push(Case {
             rule: rule.clone(),
-            object: Some(Object::Relation(place)),
+            place: Place::of_relation(known.database, relation),
             entrance,
             is_table: true,
             request,

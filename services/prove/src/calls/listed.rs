@@ -45,14 +45,15 @@ const PATHS: [(Rule, &str); 4] = [
 /// Makes up the calls of listed things. `lists` are in the order of [`LISTS`].
 pub(super) fn of_lists(known: &Known<'_>, lists: &[Vec<Value>; 4]) -> Vec<Case> {
     let [tools, resources, templates, prompts] = lists;
+    let case = |rule, entrance: &str, request| Case::of_database(known, rule, entrance, request);
     let lists = LISTS.map(|(method, _)| {
         let request = Request::mcp(method, json!({}));
-        case(Rule::Value, method, request, Vec::new())
+        case(Rule::Value, method, request)
     });
-    let paths = PATHS.map(|(rule, path)| case(rule, path, Request::get(path), Vec::new()));
+    let paths = PATHS.map(|(rule, path)| case(rule, path, Request::get(path)));
     let mut cases: Vec<_> = lists.into_iter().chain(paths).collect();
     cases.extend(tools.iter().flat_map(|tool| of_tool(known, tool)));
-    cases.extend(resources.iter().flat_map(of_resource));
+    cases.extend(resources.iter().flat_map(|it| of_resource(known, it)));
     for relation in &known.schema.relations {
         let (database, Relation { schema, name, .. }) = (known.database, relation);
         let uri = format!("pg://{database}/{schema}/{name}");
@@ -62,40 +63,19 @@ pub(super) fn of_lists(known: &Known<'_>, lists: &[Vec<Value>; 4]) -> Vec<Case> 
             .map(|it| format!("{uri}/{}", it.name));
         for uri in [uri.clone()].into_iter().chain(columns) {
             let request = Request::mcp("resources/read", json!({"uri": uri}));
-            cases.push(case(
-                Rule::Statistics,
-                "resources/read",
-                request,
-                Vec::new(),
-            ));
+            cases.push(case(Rule::Statistics, "resources/read", request));
         }
     }
     for prompt in prompts {
         let params = json!({"name": prompt["name"], "arguments": of_prompt(known, prompt)});
         let request = Request::mcp("prompts/get", params);
-        cases.push(case(Rule::Value, "prompts/get", request, Vec::new()));
+        cases.push(case(Rule::Value, "prompts/get", request));
     }
     for params in completions(known, templates, prompts) {
         let request = Request::mcp("completion/complete", params);
-        cases.push(case(
-            Rule::Value,
-            "completion/complete",
-            request,
-            Vec::new(),
-        ));
+        cases.push(case(Rule::Value, "completion/complete", request));
     }
     cases
-}
-
-fn case(rule: Rule, entrance: &str, request: Request, sent: Vec<String>) -> Case {
-    Case {
-        rule,
-        object: None,
-        entrance: entrance.to_owned(),
-        is_table: false,
-        request,
-        sent,
-    }
 }
 
 /// Makes up the calls of a tool, unless it is called for each object.
@@ -105,19 +85,22 @@ fn of_tool(known: &Known<'_>, tool: &Value) -> Vec<Case> {
         return Vec::new();
     }
     let sets = arguments(known, &tool["inputSchema"]).into_iter();
-    let cases = sets.map(|(set, sent)| case(Rule::Row, name, Request::tool(name, &set), sent));
-    cases.collect()
+    let case = |(set, sent)| Case {
+        sent,
+        ..Case::of_database(known, Rule::Row, name, Request::tool(name, &set))
+    };
+    sets.map(case).collect()
 }
 
 /// Makes up the calls of a resource.
-fn of_resource(resource: &Value) -> [Case; 2] {
+fn of_resource(known: &Known<'_>, resource: &Value) -> [Case; 2] {
     let uri = json!({"uri": resource["uri"]});
     let tool = Request::tool("read_resource", &uri);
     [
         ("resources/read", Request::mcp("resources/read", uri)),
         ("read_resource", tool),
     ]
-    .map(|(entrance, request)| case(Rule::Row, entrance, request, Vec::new()))
+    .map(|(entrance, request)| Case::of_database(known, Rule::Row, entrance, request))
 }
 
 /// Returns arguments that a schema takes: the required ones, with values of A and of B.
@@ -153,14 +136,12 @@ fn argument(known: &Known<'_>, name: &str, property: &Value, side: Side) -> Valu
     if let Some(first) = property["enum"].as_array().and_then(|it| it.first()) {
         return first.clone();
     }
-    let table = known.schema.relations.iter().find(|it| it.is_table());
-    let rows = table.map(|table| match side {
-        Side::A => known.planted.rows(Side::A, &table.oid),
-        Side::B => known.planted.of_b(&table.oid),
-    });
-    let row = rows.and_then(<[_]>::first);
-    let members = || row.into_iter().flat_map(|row| row.values());
-    let own = row.and_then(|row| row.get(name));
+    let rows = || {
+        let tables = known.schema.relations.iter().filter(|it| it.is_table());
+        tables.filter_map(|table| known.planted.rows_of(side, &table.oid).first())
+    };
+    let members = || rows().flat_map(|row| row.values());
+    let own = rows().find_map(|row| row.get(name));
     match property["type"].as_str() {
         Some("integer" | "number") => {
             let own = own.filter(|it| it.is_number()).cloned();

@@ -23,6 +23,13 @@ pub enum Request {
     },
     /// A file of rows, and its download.
     Export(Value),
+    /// A question to a pipeline.
+    Question {
+        /// The name of the pipeline.
+        pipeline: String,
+        /// The text.
+        text: String,
+    },
 }
 
 // === impl Request ===

@@ -7,12 +7,18 @@ use axum::{
 use http::{HeaderValue, Method, Request as HttpRequest, header::CONTENT_TYPE};
 use serde_json::Value;
 use tower::ServiceExt as _;
-use ziggurat_prove::{Request, Side};
+use ziggurat_prove::{Pipeline, Request, Side};
 use ziggurat_tokens::Identity;
 
 use crate::{
     app::App,
-    check::{prove::parties::Callers, view},
+    check::{
+        prove::{
+            parties::Callers,
+            rag::{Pipelines, Rag},
+        },
+        view,
+    },
     configuration::Loaded,
     stack,
 };
@@ -22,13 +28,22 @@ pub(super) struct Served<'a> {
     app: App,
     /// The endpoints; none if the server uses standard input and output.
     routes: Option<Router>,
+    rag: Option<Rag>,
     callers: &'a Callers,
 }
 
 // === impl Served ===
 
 impl<'a> Served<'a> {
-    pub(super) async fn start(loaded: &Loaded, callers: &'a Callers) -> anyhow::Result<Self> {
+    pub(super) async fn start(
+        loaded: &Loaded,
+        callers: &'a Callers,
+        pipelines: Option<&Pipelines>,
+    ) -> anyhow::Result<Self> {
+        let rag = match pipelines {
+            Some(pipelines) => Some(Rag::start(pipelines).await?),
+            None => None,
+        };
         let app = App::build(loaded).await?;
         let configuration = &loaded.value;
         let http = configuration.http.as_ref();
@@ -38,8 +53,14 @@ impl<'a> Served<'a> {
         Ok(Self {
             app,
             routes,
+            rag,
             callers,
         })
+    }
+
+    /// Returns the pipelines that read the database.
+    pub(super) fn pipelines(&self) -> &[Pipeline] {
+        self.rag.as_ref().map_or(&[], |rag| &rag.pipelines)
     }
 
     /// Returns the answer to a request, as text.
@@ -63,13 +84,27 @@ impl<'a> Served<'a> {
                     None => made,
                 }
             }
+            Request::Question { pipeline, text } => match &self.rag {
+                Some(rag) => rag.ask(identity, pipeline, text).await,
+                None => String::new(),
+            },
         }
     }
 
-    pub(super) async fn stop(self) {
-        let Self { app, routes, .. } = self;
+    /// Stops the server.
+    ///
+    /// # Errors
+    /// Fails if a question to a pipeline had no answer.
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        let Self {
+            app, routes, rag, ..
+        } = self;
         drop(routes);
         app.shut_down().await;
+        match rag {
+            Some(rag) => rag.stop().await,
+            None => Ok(()),
+        }
     }
 
     async fn http(
