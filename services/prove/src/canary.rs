@@ -1,6 +1,7 @@
 //! Values that are found again in answers: texts from a fixed seed.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::Value;
 
 /// Characters of a canary.
 const LENGTH: usize = 24;
@@ -64,9 +65,14 @@ impl Seed {
 impl Canaries {
     /// Adds a value, unless it is short.
     pub(crate) fn add(&mut self, value: &str) {
-        if value.len() >= MIN_LENGTH && !self.0.iter().any(|known| known.value == value) {
+        if value.chars().count() >= MIN_LENGTH && !self.0.iter().any(|known| known.value == value) {
             self.0.push(Canary::new(value));
         }
+    }
+
+    /// Returns whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Returns the values.
@@ -87,13 +93,19 @@ impl Canaries {
 impl Canary {
     fn new(value: &str) -> Self {
         let lower = value.to_lowercase();
+        // Answers are JSON, often with JSON or CSV in it.
+        let in_json = escaped(&lower);
         let mut folded = vec![
             lower.chars().rev().collect(),
             hex(value),
             hex(&lower),
             hex(&value.to_uppercase()),
+            escaped(&in_json),
+            in_json,
+            escaped(&lower.replace('"', "\"\"")),
             lower,
         ];
+        folded.sort_unstable();
         folded.dedup();
         let encoded = (0..3).filter_map(|shift| encoded(value, shift)).collect();
         Self {
@@ -107,6 +119,12 @@ impl Canary {
         self.folded.iter().any(|form| folded.contains(form))
             || self.encoded.iter().any(|form| text.contains(form))
     }
+}
+
+/// Writes a text as it stands within a string of JSON.
+fn escaped(value: &str) -> String {
+    let quoted = Value::from(value).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 fn hex(value: &str) -> String {
@@ -124,6 +142,8 @@ fn encoded(value: &str, shift: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -157,5 +177,25 @@ mod tests {
             assert!(!canaries.are_in(&form, &[value.to_owned()]), "{form}");
         }
         assert!(!canaries.are_in(&value[1..], &[]));
+    }
+
+    #[test]
+    fn a_value_with_quotes_is_found_in_json_and_csv_within_json() {
+        let mut canaries = Canaries::default();
+        let value = r#"O"Brien \ Söhne"#;
+        canaries.add(value);
+        canaries.add("äöüß");
+        assert_eq!(canaries.values().count(), 1);
+        let row = json!({"name": value}).to_string();
+        let cell = format!("\"{}\"", value.replace('"', "\"\""));
+        for answer in [
+            value,
+            &row,
+            &json!(row).to_string(),
+            &cell,
+            &json!(cell).to_string(),
+        ] {
+            assert!(canaries.are_in(answer, &[]), "{answer}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use crate::{
     calls::Case,
@@ -13,10 +13,6 @@ use crate::{
 /// Parts of answers that differ between any two calls, and the words in their place.
 static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let patterns = [
-        (
-            r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*(Z|[+-]\d\d(:?\d\d)?)?",
-            "TIME",
-        ),
         (
             r#""(ms|id|seq|pid|age_seconds|seconds|started)": ?("[^"]*"|[\d.]+)"#,
             r#""$1":0"#,
@@ -40,6 +36,12 @@ static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         .into_iter()
         .map(|(pattern, word)| (Regex::new(pattern).expect("a valid pattern"), word));
     compiled.collect()
+});
+
+/// Times of a day, but for its beginning: planted times are whole days.
+static TIME: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d:\d\d[.\d]*)(Z|[+-]\d\d(:?\d\d)?)?";
+    Regex::new(pattern).expect("a valid pattern")
 });
 
 /// Estimates of sizes, which PostgreSQL tells to every role and notes are about.
@@ -95,5 +97,13 @@ fn normal(answer: &str) -> String {
     let replace = |text: String, (pattern, word): &(Regex, &str)| {
         pattern.replace_all(&text, *word).into_owned()
     };
-    VARYING.iter().fold(answer.to_owned(), replace)
+    let time = |found: &Captures<'_>| match &found[1] {
+        "00:00:00" => found[0].to_owned(),
+        _ => "TIME".to_owned(),
+    };
+    let text = TIME.replace_all(answer, time).into_owned();
+    VARYING.iter().fold(text, replace)
 }
+
+#[cfg(test)]
+mod tests;

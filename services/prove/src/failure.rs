@@ -5,6 +5,8 @@ use std::error::Error as StdError;
 use thiserror::Error;
 use ziggurat_postgres::{driver::DriverError, error::QueryError, pool::LeaseError};
 
+use crate::canary::MIN_LENGTH;
+
 /// Error of a proof that could not be made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -12,6 +14,9 @@ pub enum ProveError {
     /// The database is not one to write to.
     #[error("refusing to write: {0}")]
     Refused(String),
+    /// No value is long enough to be looked for.
+    #[error("no line has a value of {MIN_LENGTH} characters")]
+    NoValue,
     /// There is no connection.
     #[error("{}", .0.cause())]
     Connection(#[from] LeaseError),

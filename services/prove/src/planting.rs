@@ -45,6 +45,11 @@ impl Planted {
         }
     }
 
+    /// Returns whether nothing is planted.
+    pub(crate) fn is_of_values(&self) -> bool {
+        self.rows.iter().all(HashMap::is_empty)
+    }
+
     /// Fills the empty tables.
     pub(crate) async fn fill(
         owner: &mut Owner,

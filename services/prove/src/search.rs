@@ -29,17 +29,20 @@ impl Search {
     /// Reads the objects that A may reach. Each value is one that only B may see.
     ///
     /// # Errors
-    /// Fails if the catalogue cannot be read.
+    /// Fails if the catalogue cannot be read, or if each value is too short.
     pub async fn new(
         database: &str,
         parties: [Party; 2],
         values: &[String],
     ) -> Result<Self, ProveError> {
-        let schema = Schema::of_caller(&parties[0].pool).await?;
         let mut canaries = Canaries::default();
         for value in values {
             canaries.add(value);
         }
+        if canaries.is_empty() {
+            return Err(ProveError::NoValue);
+        }
+        let schema = Schema::of_caller(&parties[0].pool).await?;
         Ok(Self {
             database: database.to_owned(),
             parties,

@@ -5,7 +5,7 @@ mod manual;
 mod rag;
 mod shop;
 
-use std::{fs, process::Stdio};
+use std::{collections::HashSet, fs, process::Stdio};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -132,19 +132,57 @@ fn values_of_a_file_are_looked_for_and_nothing_is_written() {
 }
 
 #[test]
+fn a_value_in_the_middle_of_a_large_table_is_found_and_functions_change_nothing() {
+    let shop = Shop::with("", "    allow_writes: true\n", "");
+    shop.run_in_real(&format!(
+        "{OPEN} INSERT INTO orders SELECT n, 'TWO', CASE n WHEN 1500 THEN '100%_Umbra''s'
+           ELSE (n % 26 + 97) || repeat('x', 40) || n END FROM generate_series(1, 3000) AS n;
+         GRANT INSERT, DELETE ON orders TO PUBLIC;
+         CREATE FUNCTION pruned() RETURNS void LANGUAGE sql AS 'DELETE FROM orders'"
+    ));
+    fs::write(shop.home.file("values.txt"), "  100%_Umbra's \n").expect("written");
+    let ran = shop.ran(&["-canaries", "values.txt"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(
+        ran.stdout
+            .starts_with("pg://shop/public/orders: error row: "),
+        "{ran:?}"
+    );
+    assert_eq!(shop.real.count("SELECT count(*) FROM orders"), 3000);
+}
+
+#[test]
+fn a_file_without_a_value_to_look_for_is_an_error() {
+    let shop = Shop::new("");
+    for (text, why) in [
+        (
+            Some("short\n\n"),
+            "-canaries values.txt: no line has a value of 8 characters",
+        ),
+        (
+            Some("ääääbbb\n"),
+            "-canaries values.txt: no line has a value of 8 characters",
+        ),
+        (None, "-canaries values.txt: No such file"),
+    ] {
+        match text {
+            Some(text) => fs::write(shop.home.file("values.txt"), text).expect("written"),
+            None => fs::remove_file(shop.home.file("values.txt")).expect("removed"),
+        }
+        let ran = shop.ran(&["-canaries", "values.txt"]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains(why), "{ran:?}");
+    }
+    // Half of this value is no text by itself.
+    fs::write(shop.home.file("values.txt"), "Ümläüt-ßß").expect("written");
+    assert_eq!(shop.ran(&["-canaries", "values.txt"]).code, Some(0));
+}
+
+#[test]
 fn a_proof_that_is_interrupted_leaves_no_rows() {
     let shop = Shop::new(OPEN);
     let url = shop.copy.url();
-    let words = [
-        "-prove",
-        "-as",
-        "token:token-1",
-        "-against",
-        "token:token-2",
-        "-copy",
-        &url,
-    ];
-    let mut command = shop.home.command(&words);
+    let mut command = shop.command(&["-copy", &url]);
     let mut program = Program::start(command.stdout(Stdio::null()));
     shop.copy.wait_until("pg_relation_size('orders') > 0");
     program.signal(Signal::INT);
@@ -171,6 +209,7 @@ fn findings_are_written_as_sarif_with_fingerprints_that_stay() {
     assert_eq!(driver["name"], "ziggurat-tools");
     let results = run["results"].as_array().expect("a list");
     assert!(results.len() > 1, "{document}");
+    let mut prints = HashSet::new();
     for result in results {
         let index = result["ruleIndex"].as_u64().expect("a number");
         let rule = &driver["rules"][usize::try_from(index).expect("small")];
@@ -185,6 +224,8 @@ fn findings_are_written_as_sarif_with_fingerprints_that_stay() {
         assert_eq!(place["logicalLocations"][0]["name"], "public.orders");
         let print = result["partialFingerprints"]["ziggurat/v1"].as_str();
         assert_eq!(print.map(str::len), Some(32), "{result}");
+        prints.insert(print.map(str::to_owned));
     }
+    assert_eq!(prints.len(), results.len(), "{document}");
     assert_eq!(written(), document);
 }

@@ -91,10 +91,15 @@ pub(super) fn of_relation(known: &Known<'_>, relation: &Relation) -> Vec<Case> {
         cases.extend(on(known, object, "role", &[&names[..], &more].concat()));
     }
     let rows = known.planted.of_b(&relation.oid);
+    let patterns = fill::patterns(known);
     for column in &relation.columns {
         let mine = fill::values_of_a(known, relation, column);
         let names = [names[0], ("column", &*column.quoted), ("mine", &*mine)];
         cases.extend(on(known, object, "column", &names));
+        for patterns in &patterns {
+            let more = [("known", &**patterns)];
+            cases.extend(on(known, object, "known", &[&names[..], &more].concat()));
+        }
         let text = rows.first().and_then(|row| text_of(row, &column.name));
         let guess = text.or_else(|| known.planted.canaries.values().next().map(str::to_owned));
         if let Some((front, back)) = guess.as_deref().and_then(halves) {

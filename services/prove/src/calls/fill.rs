@@ -29,6 +29,30 @@ pub(super) fn values_of_a(known: &Known<'_>, relation: &Relation, column: &Colum
     format!("{{{}}}", texts.join(","))
 }
 
+/// Known values in one statement.
+const MAX_KNOWN: usize = 50;
+
+/// Returns lists of patterns, each of some known values, for rows beyond the first ones of a large table.
+/// No pattern has the whole value. Where rows are planted, there are none.
+pub(super) fn patterns(known: &Known<'_>) -> Vec<String> {
+    if !known.planted.is_of_values() {
+        return Vec::new();
+    }
+    let pattern = |value: &str| {
+        let place = value.floor_char_boundary(value.len() / 2);
+        let (front, back) = value.split_at(place);
+        let plain = |part: &str| {
+            part.replace('\\', r"\\")
+                .replace('%', r"\%")
+                .replace('_', r"\_")
+        };
+        let [front, back] = [format!("%{}", plain(front)), format!("{}%", plain(back))];
+        format!("{} || {}", literal(&Some(front)), literal(&Some(back)))
+    };
+    let patterns: Vec<_> = known.planted.canaries.values().map(pattern).collect();
+    patterns.chunks(MAX_KNOWN).map(|it| it.join(", ")).collect()
+}
+
 /// Returns lists of arguments for a function, each with the values of B in it.
 pub(super) fn arguments(known: &Known<'_>, function: &Function) -> Vec<(String, Vec<String>)> {
     let mut lists: Vec<(String, Vec<String>)> = Vec::new();

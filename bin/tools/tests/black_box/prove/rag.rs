@@ -36,25 +36,13 @@ fn ran(shop: &Shop, script: Option<&str>, more: &[&str]) -> Ran {
         fs::write(&path, text).expect("written");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("ours");
     }
-    let usual = shop.home.command(&[]);
+    let usual = shop.command(&[&["-rag", "rag.yaml"], more].concat());
     let mut command = Command::new(program);
     command.args(usual.get_args()).env_clear();
     let values = usual.get_envs();
     command.envs(values.filter_map(|(name, value)| Some((name, value?))));
     command.current_dir(shop.home.path());
-    let callers = [
-        "-prove",
-        "-as",
-        "token:token-1",
-        "-against",
-        "token:token-2",
-    ];
-    let output = command
-        .args(callers)
-        .args(["-rag", "rag.yaml"])
-        .args(more)
-        .env("PATH", "/usr/bin:/bin")
-        .output();
+    let output = command.env("PATH", "/usr/bin:/bin").output();
     Ran::from(output.expect("a program"))
 }
 

@@ -1,5 +1,7 @@
 //! A server for two callers, and a throw-away copy of its database.
 
+use std::process::Command;
+
 use crate::support::{Home, Postgres, Ran, records};
 
 /// A table of two callers without a hole.
@@ -99,14 +101,21 @@ impl Shop {
 
     /// Runs the command for both callers.
     pub(super) fn ran(&self, more: &[&str]) -> Ran {
-        let words = [
+        Ran::from(self.command(more).output().expect("built"))
+    }
+
+    /// Returns the command for both callers.
+    pub(super) fn command(&self, more: &[&str]) -> Command {
+        let mut command = self.home.command(&[]);
+        command.args([
             "-prove",
             "-as",
             "token:token-1",
             "-against",
             "token:token-2",
-        ];
-        self.home.ran_before(&[&words, more].concat())
+        ]);
+        command.args(more);
+        command
     }
 
     /// Returns the bytes of the tables of the copy; tables without rows have none.
