@@ -1,7 +1,7 @@
 //! Questions of `ziggurat-tools -prove`, which starts this process: each line of standard input is a
 //! question with its caller, and gets a line with the answer.
 //!
-//! The pipelines are those of the configuration that read one database. They search for their callers
+//! Only the pipelines that read one database are asked. They search for their callers
 //! as the server does, and share what they find; answers quote it and need no model.
 
 use std::{

@@ -70,7 +70,7 @@ impl Canaries {
         }
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no values.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -15,7 +15,7 @@ pub enum ProveError {
     #[error("refusing to write: {0}")]
     Refused(String),
     /// No value is long enough to be looked for.
-    #[error("no line has a value of {MIN_LENGTH} characters")]
+    #[error("no line of the file has a value of {MIN_LENGTH} characters")]
     NoValue,
     /// There is no connection.
     #[error("{}", .0.cause())]

@@ -82,14 +82,10 @@ fn prove(overrides: &Overrides, options: &ProveOptions) -> anyhow::Result<Report
         let proved = match &options.target {
             ProveTarget::Copy(url) => in_copy(loaded, &callers, url, pipelines, &pools).await,
             ProveTarget::Canaries(path) => {
-                let named = || format!("-canaries {}", path.display());
-                let text = fs::read_to_string(path).with_context(named)?;
+                let text = fs::read_to_string(path);
+                let text = text.with_context(|| format!("-canaries {}", path.display()))?;
                 let values: Vec<_> = text.lines().map(|line| line.trim().to_owned()).collect();
-                let found = in_place(loaded, &callers, &values, pipelines.as_ref(), &pools).await;
-                found.map_err(|error| match error.downcast_ref() {
-                    Some(ProveError::NoValue) => error.context(named()),
-                    _ => error,
-                })
+                in_place(loaded, &callers, &values, pipelines.as_ref(), &pools).await
             }
         };
         pools.close_all();

@@ -157,11 +157,11 @@ fn a_file_without_a_value_to_look_for_is_an_error() {
     for (text, why) in [
         (
             Some("short\n\n"),
-            "-canaries values.txt: no line has a value of 8 characters",
+            "ERROR: no line of the file has a value of 8 characters",
         ),
         (
             Some("ääääbbb\n"),
-            "-canaries values.txt: no line has a value of 8 characters",
+            "ERROR: no line of the file has a value of 8 characters",
         ),
         (None, "-canaries values.txt: No such file"),
     ] {

@@ -33,7 +33,7 @@ pub(super) fn values_of_a(known: &Known<'_>, relation: &Relation, column: &Colum
 const MAX_KNOWN: usize = 50;
 
 /// Returns lists of patterns, each of some known values, for rows beyond the first ones of a large table.
-/// No pattern has the whole value. Where rows are planted, there are none.
+/// No pattern has the whole value. Planted rows need no such list.
 pub(super) fn patterns(known: &Known<'_>) -> Vec<String> {
     if !known.planted.is_of_values() {
         return Vec::new();

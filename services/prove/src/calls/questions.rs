@@ -53,7 +53,7 @@ pub(super) fn of_pipelines(known: &Known<'_>) -> Vec<Case> {
     cases
 }
 
-/// Asks as B, and returns the pipelines with tables whose rows of B do not come back, and the answer.
+/// Asks as B, and returns the pipelines and tables without a row of B in any answer, and the last answer.
 pub(crate) async fn blind(
     cases: &[Case],
     canaries: &Canaries,
@@ -63,7 +63,7 @@ pub(crate) async fn blind(
     asked_as_b(cases, is_seen, server).await
 }
 
-/// Asks as B, and returns the pipelines that only fail, and the answer.
+/// Asks as B, and returns the pipelines that only fail, and the last answer.
 pub(crate) async fn failing(
     cases: &[Case],
     server: &impl AsyncFn(Side, &Request) -> String,

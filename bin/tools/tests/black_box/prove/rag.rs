@@ -47,7 +47,7 @@ fn ran(shop: &Shop, script: Option<&str>, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_pipeline_that_finds_rows_of_b_for_a_is_an_error_and_another_one_is_none() {
+fn rows_of_b_that_a_pipeline_finds_for_a_are_an_error() {
     let shop = Shop::new(SOUND);
     let url = shop.copy.url();
     let password = shop.copy.password();
