@@ -93,18 +93,17 @@ impl Canaries {
 impl Canary {
     fn new(value: &str) -> Self {
         let lower = value.to_lowercase();
-        // Answers are JSON, often with JSON or CSV in it.
-        let in_json = escaped(&lower);
         let mut folded = vec![
             lower.chars().rev().collect(),
             hex(value),
             hex(&lower),
             hex(&value.to_uppercase()),
-            escaped(&in_json),
-            in_json,
-            escaped(&lower.replace('"', "\"\"")),
-            lower,
         ];
+        // Answers are JSON, often with JSON or CSV in it.
+        for text in [lower.replace('"', "\"\""), lower] {
+            let in_json = escaped(&text);
+            folded.extend([escaped(&in_json), in_json, text]);
+        }
         folded.sort_unstable();
         folded.dedup();
         let encoded = (0..3).filter_map(|shift| encoded(value, shift)).collect();

@@ -183,3 +183,6 @@ impl fmt::Display for Report {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,11 @@ const FILLED: &str = "SELECT format('%I.%I', n.nspname, c.relname)
     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
       AND d.objid = c.oid AND d.deptype = 'e') ORDER BY 1";
 
+/// Parts of tables that are on another server: rows would be written and removed there.
+const FOREIGN: &str = "SELECT format('%I.%I', n.nspname, c.relname)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind = 'f' AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid) ORDER BY 1";
+
 /// The statements that empty everything.
 const EMPTYING: &str = "SELECT 'TRUNCATE ' || string_agg(format('%I.%I', n.nspname, c.relname), ', ')
       || ' RESTART IDENTITY CASCADE' AS statement
@@ -43,7 +48,7 @@ impl ThrowAwayDatabase {
     /// Looks whether the owner may write to the database.
     ///
     /// # Errors
-    /// Refuses a database without the mark, and one with rows.
+    /// Refuses a database without the mark, one with rows, and one with parts on another server.
     pub async fn open(pool: &Pool) -> Result<Self, ProveError> {
         let mut owner = Owner::open(pool).await?;
         let marks = owner.ask("read the mark", MARK).await?;
@@ -56,6 +61,10 @@ impl ThrowAwayDatabase {
             return Err(ProveError::Refused(format!(
                 "the database has no mark: ALTER DATABASE {name} SET ziggurat.throw_away = 'yes'"
             )));
+        }
+        if let Some(table) = texts(&owner.ask("list tables", FOREIGN).await?).first() {
+            let why = format!("the rows of {table} are on another server");
+            return Err(ProveError::Refused(why));
         }
         for table in texts(&owner.ask("list tables", FILLED).await?) {
             owner.ask("read all rows", "SET row_security = off").await?;

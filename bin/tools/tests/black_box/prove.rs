@@ -55,6 +55,18 @@ fn nothing_is_written_without_the_mark_to_a_configured_database_or_beside_rows()
 }
 
 #[test]
+fn a_copy_with_a_partition_on_another_server_is_refused() {
+    let shop = Shop::new(
+        "CREATE TABLE orders (id int, owner name) PARTITION BY RANGE (id);
+         CREATE FOREIGN DATA WRAPPER away; CREATE SERVER other FOREIGN DATA WRAPPER away;
+         CREATE FOREIGN TABLE late PARTITION OF orders FOR VALUES FROM (1) TO (9) SERVER other",
+    );
+    let ran = shop.prove(&[]);
+    let why = "ERROR: refusing to write: the rows of public.late are on another server\n";
+    assert_eq!((ran.code, &*ran.stderr), (Some(1), why));
+}
+
+#[test]
 fn a_table_that_takes_no_row_of_b_is_inconclusive() {
     let shop = Shop::new(
         "CREATE TABLE orders (id int, owner name, day date NOT NULL CHECK (day > now() + interval '100 years'));

@@ -20,7 +20,7 @@ pub(crate) const LISTS: [(&str, &str); 4] = [
     ("prompts/list", "prompts"),
 ];
 
-/// Tools that are called for each object.
+/// Tools that are called for each object, and tools that read no table.
 const PER_OBJECT: [&str; 10] = [
     "query_database",
     "execute_explain",

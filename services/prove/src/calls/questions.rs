@@ -158,3 +158,38 @@ impl Pipeline {
 fn unquoted(name: &str) -> String {
     name.replace('"', "")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_a_pipeline_is_found_with_and_without_its_schema() {
+        let relation = |schema: &str, name: &str| {
+            let members = serde_json::json!({
+                "oid": format!("{schema}.{name}"), "schema": schema, "name": name, "quoted": "",
+                "kind": "r", "is_partition": false, "is_protected": false, "policies": [],
+                "read_by_policies": [], "columns": [], "unique": [],
+            });
+            serde_json::from_value(members).expect("a relation")
+        };
+        let schema = Schema {
+            relations: vec![
+                relation("a", "docs"),
+                relation("public", "docs"),
+                relation("a", "Odd"),
+            ],
+            ..Schema::default()
+        };
+        for (name, expected) in [
+            ("docs", Some("public.docs")),
+            ("a.docs", Some("a.docs")),
+            ("\"Odd\"", Some("a.Odd")),
+            ("a.\"Odd\"", Some("a.Odd")),
+            ("other", None),
+        ] {
+            let found = Pipeline::relation(name, &schema);
+            assert_eq!(found.map(|it| &*it.oid), expected, "{name}");
+        }
+    }
+}

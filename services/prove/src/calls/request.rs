@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+/// Limit on the rows of a file.
+const MAX_EXPORTED: u32 = 10_000;
+
 /// A request, as a client sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -84,7 +87,10 @@ impl Request {
         let request = match name {
             "/api/query" => Self::post(name, json!({"sql": sql, "database": database})),
             "/api/exports" => {
-                Self::Export(json!({"sql": sql, "database": database, "format": "csv"}))
+                // The table of a real database may be of any size.
+                Self::Export(
+                    json!({"sql": sql, "database": database, "max_rows": MAX_EXPORTED, "format": "csv"}),
+                )
             }
             tool => Self::tool(tool, &json!({"query": sql, "database": database})),
         };

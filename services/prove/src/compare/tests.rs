@@ -1,5 +1,5 @@
 use super::*;
-use crate::{calls::Request, report::Place};
+use crate::{calls::request::Request, report::Place};
 
 fn case(rule: Rule, is_table: bool) -> Case {
     Case {

@@ -94,10 +94,7 @@ impl<'a> Planter<'a> {
         attempts: std::ops::Range<usize>,
     ) -> Result<Stored, Unplanted> {
         let choices = self.choices(planted, row);
-        let all = choices
-            .iter()
-            .map(|(_, values)| values.len().max(1))
-            .product();
+        let all = combinations(choices.iter().map(|(_, values)| values.len()));
         let seen = self.count().await;
         let mut reason = Unplanted::Dropped;
         for attempt in attempts.start..attempts.end.min(all) {
@@ -290,6 +287,11 @@ impl<'a> Planter<'a> {
     }
 }
 
+/// Returns how many rows can be made up. Many columns with a choice have more than a number holds.
+fn combinations(counts: impl Iterator<Item = usize>) -> usize {
+    counts.fold(1, |all, count| all.saturating_mul(count.max(1)))
+}
+
 /// Returns the statement that takes a row back.
 fn removal(rows: &[Row]) -> String {
     let place = rows
@@ -312,4 +314,15 @@ fn distinct(values: Vec<Text>) -> Vec<Text> {
         }
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_with_many_choices_are_counted_without_overflow() {
+        assert_eq!(combinations([3, 0, 4].into_iter()), 12);
+        assert_eq!(combinations([4; 64].into_iter()), usize::MAX);
+    }
 }
