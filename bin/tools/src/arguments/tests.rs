@@ -335,6 +335,7 @@ fn a_proof_needs_two_callers_and_one_place() {
             "-prove needs -against <caller>",
         ),
         (&["-against", "local"], "-against goes with -prove"),
+        (&["-rag", "rag.yaml"], "-rag goes with -prove"),
         (
             &["-as", "local"],
             "-as goes with -check-config or -verify-receipt or -prove",
@@ -354,10 +355,13 @@ fn a_proof_needs_two_callers_and_one_place() {
         "tenant=blue",
         "-database",
         "shop",
+        "-rag",
+        "rag.yaml",
     ];
     let Command::Prove(options) = command(&[&callers[..], &words].concat()) else {
         panic!("a proof");
     };
     assert_eq!(options.database.as_deref(), Some("shop"));
+    assert_eq!(options.rag, Some("rag.yaml".into()));
     assert_eq!(options.other.claims.names().collect::<Vec<_>>(), ["tenant"]);
 }
