@@ -4,6 +4,7 @@ mod case;
 mod corpus;
 mod fill;
 mod listed;
+pub(crate) mod pipeline;
 pub(crate) mod questions;
 pub(crate) mod request;
 

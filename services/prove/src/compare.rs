@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use crate::{
-    calls::Case,
+    calls::{Case, request::has_failed},
     canary::Canaries,
     rule::{Level, Rule},
 };
@@ -50,14 +50,6 @@ static SIZES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("a valid pattern")
 });
 
-/// Beginnings of the texts of failures, in the answers of all ways in.
-const FAILURES: [&str; 4] = [
-    "\"isError\":true",
-    "\"isError\": true",
-    "{\"error\":",
-    "\"error\":{",
-];
-
 /// Returns the rule that the answers to a case break, if they do.
 pub(crate) fn broken(case: &Case, answers: [&str; 2], canaries: [&Canaries; 2]) -> Option<Rule> {
     let mut pairs = answers.iter().zip(canaries);
@@ -85,11 +77,6 @@ pub(crate) fn broken(case: &Case, answers: [&str; 2], canaries: [&Canaries; 2]) 
         Rule::Count | Rule::ErrorText if !has_value => Rule::Count,
         _ => Rule::Value,
     })
-}
-
-/// Returns whether an answer is a failure.
-pub(crate) fn has_failed(answer: &str) -> bool {
-    FAILURES.iter().any(|it| answer.contains(it))
 }
 
 /// Takes out the parts that differ between any two calls.

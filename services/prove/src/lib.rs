@@ -29,7 +29,7 @@ mod search;
 mod throw_away;
 
 pub use self::{
-    calls::{questions::Pipeline, request::Request},
+    calls::{pipeline::Pipeline, request::Request},
     failure::ProveError,
     party::{Party, Side},
     planting::world::World,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::{
-    calls::{self, Case, Known, LISTS, TURN, questions::Pipeline, request::Request},
+    calls::{self, Case, Known, LISTS, TURN, pipeline::Pipeline, request::Request},
     compare,
     failure::ProveError,
     lists::listed,

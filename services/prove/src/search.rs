@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    calls::{self, Case, Known, LISTS, TURN, questions::Pipeline, request::Request},
+    calls::{self, Case, Known, LISTS, TURN, pipeline::Pipeline, request::Request},
     canary::Canaries,
     failure::ProveError,
     lists::listed,

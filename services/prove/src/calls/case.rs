@@ -1,7 +1,7 @@
 //! A call, and the facts that calls are made up from.
 
 use crate::{
-    calls::{questions::Pipeline, request::Request},
+    calls::{pipeline::Pipeline, request::Request},
     party::Party,
     planting::Planted,
     report::Place,

@@ -1,19 +1,17 @@
 //! Questions to the pipelines of `ziggurat-rag`.
 
-use serde::Deserialize;
-
 use crate::{
     calls::{
         case::{Case, Known},
-        request::Request,
+        pipeline::{Pipeline, unquoted},
+        request::{Request, has_failed},
     },
     canary::Canaries,
-    compare::has_failed,
     party::Side,
     planting::text_of,
     report::Place,
     rule::Rule,
-    schema::{Relation, Schema},
+    schema::Relation,
 };
 
 /// Limit on the known values that a pipeline is asked for.
@@ -21,15 +19,6 @@ const MAX_VALUES: usize = 50;
 
 /// Limit on the characters of an answer that are shown.
 const SHOWN: usize = 200;
-
-/// A pipeline that reads the database.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Pipeline {
-    /// Its name.
-    pub name: String,
-    /// Its tables, each with the column of its texts.
-    pub tables: Vec<(String, String)>,
-}
 
 /// Makes up the questions: for the name of each table, and for texts of both sides in it, or for
 /// known values of B.
@@ -120,76 +109,4 @@ fn texts(
         }
     }
     texts
-}
-
-// === impl Pipeline ===
-
-impl Pipeline {
-    /// Returns the place of findings about the pipeline and a table.
-    fn place(&self, database: &str, relation: Option<&Relation>) -> Place {
-        let place = match relation {
-            Some(it) => Place::of_object(database, &it.schema, &it.name),
-            None => Place::of_database(database),
-        };
-        Place {
-            part: Some(format!("pipeline {}", self.name)),
-            ..place
-        }
-    }
-
-    fn ask(&self, text: String) -> Request {
-        Request::Question {
-            pipeline: self.name.clone(),
-            text,
-        }
-    }
-
-    /// Returns the table of a configured name. One without a schema is in the first that has it.
-    fn relation<'a>(name: &str, schema: &'a Schema) -> Option<&'a Relation> {
-        let name = unquoted(name);
-        let named =
-            |it: &&Relation| it.name == name || format!("{}.{}", it.schema, it.name) == name;
-        let mut named = schema.relations.iter().filter(named);
-        let first = named.clone().next();
-        named.find(|it| it.schema == "public").or(first)
-    }
-}
-
-fn unquoted(name: &str) -> String {
-    name.replace('"', "")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_of_a_pipeline_is_found_with_and_without_its_schema() {
-        let relation = |schema: &str, name: &str| {
-            let members = serde_json::json!({
-                "oid": format!("{schema}.{name}"), "schema": schema, "name": name, "quoted": "",
-                "kind": "r", "is_partition": false, "is_protected": false, "policies": [],
-                "read_by_policies": [], "columns": [], "unique": [],
-            });
-            serde_json::from_value(members).expect("a relation")
-        };
-        let schema = Schema {
-            relations: vec![
-                relation("a", "docs"),
-                relation("public", "docs"),
-                relation("a", "Odd"),
-            ],
-            ..Schema::default()
-        };
-        for (name, expected) in [
-            ("docs", Some("public.docs")),
-            ("a.docs", Some("a.docs")),
-            ("\"Odd\"", Some("a.Odd")),
-            ("a.\"Odd\"", Some("a.Odd")),
-            ("other", None),
-        ] {
-            let found = Pipeline::relation(name, &schema);
-            assert_eq!(found.map(|it| &*it.oid), expected, "{name}");
-        }
-    }
 }

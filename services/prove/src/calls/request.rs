@@ -2,6 +2,14 @@
 
 use serde_json::{Value, json};
 
+/// Beginnings of the texts of failures, in the answers of all ways in.
+const FAILURES: [&str; 4] = [
+    "\"isError\":true",
+    "\"isError\": true",
+    "{\"error\":",
+    "\"error\":{",
+];
+
 /// Limit on the rows of a file.
 const MAX_EXPORTED: u32 = 10_000;
 
@@ -96,4 +104,9 @@ impl Request {
         };
         (name.to_owned(), request)
     }
+}
+
+/// Returns whether an answer is a failure.
+pub(crate) fn has_failed(answer: &str) -> bool {
+    FAILURES.iter().any(|it| answer.contains(it))
 }
