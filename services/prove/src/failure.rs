@@ -18,7 +18,7 @@ pub enum ProveError {
     #[error("no line of the file has a value of {MIN_LENGTH} characters")]
     NoValue,
     /// There is no connection.
-    #[error("{}", .0.cause())]
+    #[error("there is no connection")]
     Connection(#[from] LeaseError),
     /// The owner of the database could not do this.
     #[error("cannot {doing}: {}", said(source))]

@@ -166,6 +166,7 @@ fn a_value_in_the_middle_of_a_large_table_is_found_and_functions_change_nothing(
 #[test]
 fn a_file_without_a_value_to_look_for_is_an_error() {
     let shop = Shop::new("");
+    shop.run_in_real("");
     for (text, why) in [
         (
             Some("short\n\n"),

@@ -27,7 +27,7 @@ fn ran(shop: &Shop, script: Option<&str>, more: &[&str]) -> Ran {
     fs::create_dir_all(&folder).expect("made");
     let program = folder.join("ziggurat-tools");
     let own = env!("CARGO_BIN_EXE_ziggurat-tools");
-    if fs::hard_link(own, &program).is_err() {
+    if !program.exists() && fs::hard_link(own, &program).is_err() {
         fs::copy(own, &program).expect("copied");
     }
     if let Some(script) = script {
