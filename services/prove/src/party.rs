@@ -62,6 +62,17 @@ impl Party {
         })
     }
 
+    /// Describes a caller without facts.
+    #[cfg(test)]
+    pub(crate) fn of_test(pool: Pool) -> Self {
+        Self {
+            pool,
+            facts: Vec::new(),
+            settings: Vec::new(),
+            readable: Vec::new(),
+        }
+    }
+
     /// Returns the names of columns that hold its facts.
     pub(crate) fn names(&self) -> Vec<String> {
         let facts = self.facts.iter().filter(|(name, _)| name != "role");

@@ -113,3 +113,6 @@ fn finding(case: &Case, number: usize) -> Finding {
         case: Some((case.entrance.clone(), number)),
     }
 }
+
+#[cfg(test)]
+mod tests;
