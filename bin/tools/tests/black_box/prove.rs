@@ -92,6 +92,20 @@ fn a_table_that_takes_no_row_of_b_is_inconclusive() {
 }
 
 #[test]
+fn rows_are_planted_with_the_settings_of_their_caller() {
+    let shop = Shop::new(
+        "CREATE TABLE orders (id int PRIMARY KEY, tenant text, note text);
+         ALTER TABLE orders ENABLE ROW LEVEL SECURITY; GRANT SELECT ON orders TO PUBLIC;
+         CREATE POLICY own ON orders USING (tenant = current_setting('app.tenant'));
+         CREATE FUNCTION owned() RETURNS trigger LANGUAGE plpgsql
+           AS $$BEGIN new.tenant := current_setting('app.tenant'); RETURN new; END$$;
+         CREATE TRIGGER owns BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION owned()",
+    );
+    let ran = shop.prove(&[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
 fn keys_and_sequences_tell_of_others_in_notes() {
     let schema = "CREATE TABLE orders (id serial PRIMARY KEY, owner name NOT NULL, code text UNIQUE);
         ALTER TABLE orders ENABLE ROW LEVEL SECURITY;
