@@ -21,13 +21,16 @@ SCHEMA = """
     CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE documents (id int PRIMARY KEY, owner text NOT NULL, content text, embedding vector(256));
     ALTER TABLE documents ENABLE ROW LEVEL SECURITY;
-    CREATE POLICY own ON documents USING (owner = current_setting('app.owner', true));
+    CREATE POLICY own ON documents USING (owner = current_user);
     REVOKE EXECUTE ON FUNCTION pg_catalog.set_config(text, text, boolean) FROM PUBLIC;
-    CREATE ROLE {role} LOGIN PASSWORD '{role}';
-    GRANT SELECT ON documents TO {role};
+    CREATE ROLE {role} LOGIN NOINHERIT PASSWORD '{role}';
+    CREATE ROLE {role}_0;
+    CREATE ROLE {role}_1;
+    GRANT {role}_0, {role}_1 TO {role};
+    GRANT SELECT ON documents TO {role}_0, {role}_1;
 """
-# The caller of a statement sees the rows of its claim.
-IDENTITY = {"settings": [{"name": "app.owner", "from": {"claim": "owner"}}]}
+# Each caller has the role of its claim.
+IDENTITY = {"mode": "set_role", "roles": [{"claim": "owner", "match": "^[a-z0-9_]+$", "role": "{}"}]}
 FOUND = "pg://shop/public/documents pipeline docs: error row: a row of B came back (ziggurat-rag, case "
 
 
@@ -52,7 +55,7 @@ class Shop:
         write_tokens(folder / "tokens.yaml", 2)
         text = (folder / "tokens.yaml").read_text().replace('"note":', '"claims": {"owner": "OWNER"}, "note":')
         for number in range(2):
-            text = text.replace("OWNER", f"owner-{number}", 1)
+            text = text.replace("OWNER", f"{self.role}_{number}", 1)
         (folder / "tokens.yaml").write_text(text)
 
     def write(self, name, content):
@@ -110,7 +113,8 @@ def main():
         with psycopg.connect(**shop.copied, autocommit=True) as connection:
             [[left]] = connection.execute("SELECT count(*) FROM documents")
             assert left == 0, left
-            connection.execute(f"DROP OWNED BY {shop.role}; DROP ROLE {shop.role}")
+            roles = f"{shop.role}, {shop.role}_0, {shop.role}_1"
+            connection.execute(f"DROP OWNED BY {roles}; DROP ROLE {roles}")
         # The schema finds faults.
         del document["runs"][0]["results"][0]["message"]
         assert not schema.is_valid(document)
