@@ -138,6 +138,15 @@ fn plans_with_numbers_of_rows_are_errors() {
 }
 
 #[test]
+fn statements_of_b_that_a_reads_are_an_error() {
+    let shop = Shop::new(&format!("{SOUND} GRANT pg_read_all_stats TO \"ONE\""));
+    let ran = shop.prove(&[]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let line = "pg://shop: error statistics: statistics depend on rows of B (query_database, case ";
+    assert!(ran.stdout.starts_with(line), "{ran:?}");
+}
+
+#[test]
 fn values_of_a_file_are_looked_for_and_nothing_is_written() {
     for (schema, code) in [(OPEN, 3), (SOUND, 0)] {
         let shop = Shop::new("");
