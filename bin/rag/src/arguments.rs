@@ -17,8 +17,10 @@ use crate::{
     adopt::{self, AdoptOptions},
     eval::{self, EvalOptions, GenerateOptions},
     ingest::{IngestOptions, READ_DOCUMENT},
-    prove::PROVE,
-    serving::stdio::{self, StdioOptions},
+    serving::{
+        prove::PROVE,
+        stdio::{self, StdioOptions},
+    },
     sync::{self, SyncOptions},
 };
 

@@ -20,7 +20,6 @@ mod eval;
 mod ingest;
 mod logs;
 mod observation;
-mod prove;
 mod reload;
 mod secrets;
 mod serving;
@@ -51,7 +50,7 @@ use crate::{
     authentication::Authentication,
     configuration::{ConfigSources, Configuration, LoadError, Loaded, locate},
     secrets::Secrets,
-    serving::{folder, stdio},
+    serving::{folder, prove, stdio},
 };
 
 /// The OpenAPI document of the server.

@@ -1,6 +1,7 @@
 //! Serving until a shutdown signal.
 
 pub(crate) mod folder;
+pub(crate) mod prove;
 pub(crate) mod stdio;
 
 use std::{

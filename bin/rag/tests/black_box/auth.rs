@@ -3,6 +3,7 @@
 mod identity;
 mod masks;
 mod matrix;
+mod prove;
 mod tokens;
 
 use serde_json::Value;

@@ -12,7 +12,6 @@ mod guards;
 mod ingest;
 mod limits;
 mod logs;
-mod prove;
 mod reload;
 mod serving;
 mod static_models;
