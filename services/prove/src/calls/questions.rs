@@ -101,12 +101,11 @@ fn texts(
     };
     let mut texts = vec![unquoted(table)];
     texts.extend(planted(Side::A));
-    match planted(Side::B) {
-        Some(text) => texts.push(text),
-        None => {
-            let values = known.planted.canaries.values().take(MAX_VALUES);
-            texts.extend(values.map(str::to_owned));
-        }
+    if let Some(text) = planted(Side::B) {
+        texts.push(text);
+    } else {
+        let values = known.planted.canaries.values().take(MAX_VALUES);
+        texts.extend(values.map(str::to_owned));
     }
     texts
 }

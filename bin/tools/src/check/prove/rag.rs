@@ -156,7 +156,9 @@ impl Rag {
 impl Talk {
     async fn ask(&mut self, line: &Value) -> anyhow::Result<Value> {
         let asked = async {
-            self.input.write_all(format!("{line}\n").as_bytes()).await?;
+            // A program that has ended has no more lines either.
+            let line = format!("{line}\n");
+            self.input.write_all(line.as_bytes()).await.ok();
             self.output.next_line().await
         };
         let line = time::timeout(TIMEOUT, asked).await.context("no answer")??;
