@@ -80,12 +80,22 @@ fn prove(overrides: &Overrides, options: &ProveOptions) -> anyhow::Result<Report
         let (pools, reaper) = Pools::new();
         let mut tasks = JoinSet::from_iter([reaper.run()]);
         let proved = match &options.target {
-            ProveTarget::Copy(url) => in_copy(loaded, &callers, url, pipelines, &pools).await,
+            // Boxed: one for each run of the command.
+            ProveTarget::Copy(url) => {
+                Box::pin(in_copy(loaded, &callers, url, pipelines, &pools)).await
+            }
             ProveTarget::Canaries(path) => {
                 let text = fs::read_to_string(path);
                 let text = text.with_context(|| format!("-canaries {}", path.display()))?;
                 let values: Vec<_> = text.lines().map(|line| line.trim().to_owned()).collect();
-                in_place(loaded, &callers, &values, pipelines.as_ref(), &pools).await
+                Box::pin(in_place(
+                    loaded,
+                    &callers,
+                    &values,
+                    pipelines.as_ref(),
+                    &pools,
+                ))
+                .await
             }
         };
         pools.close_all();

@@ -93,11 +93,11 @@ impl Rag {
             output: BufReader::new(output).lines(),
             failed: None,
         };
-        let task = json!({
+        let databases = json!({
             "database": address(&pipelines.database),
             "copy": pipelines.copy.as_ref().map(address),
         });
-        let greeting = talk.ask(&task).await;
+        let greeting = talk.ask(&databases).await;
         // Its own lines on standard error say why.
         let greeting = greeting.with_context(|| format!("{} did not start", program.display()))?;
         let Greeting { version, pipelines } = serde_json::from_value(greeting)?;
