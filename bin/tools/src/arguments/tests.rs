@@ -348,6 +348,11 @@ fn a_proof_needs_two_callers_and_one_place() {
         let text = refused(words).to_string();
         assert!(text.starts_with(&format!("Error: {message}\n")), "{text}");
     }
+}
+
+#[test]
+fn a_proof_takes_claims_of_clients_a_database_and_pipelines() {
+    let callers = ["-prove", "-as", "user:a", "-against", "client:b"];
     let words = [
         "-copy",
         "x",
