@@ -16,15 +16,25 @@ say() {
   printf '%s\n' "$*" >&2
 }
 
+# Installs packages of Debian or Ubuntu, if root runs this there. One script at a time, and in this
+# runlevel an installation starts no services.
+install_debian() (
+  if [[ $EUID != 0 ]] || ! command -v apt-get >/dev/null; then
+    say "not installed: $* (Debian and Ubuntu: apt-get install $*)"
+    return 1
+  fi
+  mkdir -p "$cache"
+  exec 8>"$cache/debian.lock"
+  flock 8
+  apt-get update -qq >&2
+  RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$@" >&2
+)
+
 # A virtual environment, also on Debian, where root may have to install the package for it.
 venv() {
   python3 -m venv --clear "$1" >&2 && return
-  if [[ $EUID != 0 ]] || ! command -v apt-get >/dev/null; then
-    say 'python3 cannot make virtual environments (Debian and Ubuntu: apt-get install python3-venv)'
-    return 1
-  fi
-  apt-get update -qq >&2
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv >&2
+  install_debian python3-venv
   python3 -m venv --clear "$1" >&2
 }
 
@@ -91,16 +101,6 @@ servers() {
     folder=${folder:-$(installed servers install_servers "${files[@]}")}
     binaries+=("$folder/node_modules/postgresql-$version/native/bin")
   done
-}
-
-# Installs a package of Debian or Ubuntu, if root runs this there.
-install_debian() {
-  if [[ $EUID != 0 ]] || ! command -v apt-get >/dev/null; then
-    say "$1 is missing (Debian and Ubuntu: apt-get install $1)"
-    return 1
-  fi
-  apt-get update -qq >&2
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >&2
 }
 
 # Prints the path of Chromium, which root on Debian installs if there is none.
