@@ -177,18 +177,19 @@ impl<'a> Pending<'a> {
     }
 
     /// Commits the statement. If another transaction gets in the way of that, the statement runs again,
-    /// and is committed if it changes the same rows.
+    /// and is committed if it changes the same rows. `begins` gets the id of each transaction before its
+    /// commit is sent: if this future is dropped from then on, its fate is not known.
     ///
     /// # Errors
     /// Fails if PostgreSQL refuses to commit it.
-    pub async fn commit(self) -> Result<Decision<'a>, QueryError> {
+    pub async fn commit(self, begins: &impl Fn(u64)) -> Result<Decision<'a>, QueryError> {
         let digest = self.seen().digest;
         let mut repetitions = Repetitions::default();
         let mut pending = self;
         loop {
             let held = *pending.0;
             let (pool, statement, rules) = (held.pool.clone(), held.statement.clone(), held.rules);
-            let ended = held.commit().await;
+            let ended = held.commit(begins).await;
             let Some(pause) = repetitions.after(&ended) else {
                 return ended;
             };
@@ -205,7 +206,7 @@ impl<'a> Pending<'a> {
 // === impl Held ===
 
 impl<'a> Held<'a> {
-    async fn commit(self) -> Result<Decision<'a>, QueryError> {
+    async fn commit(self, begins: &impl Fn(u64)) -> Result<Decision<'a>, QueryError> {
         let Self {
             mut capture,
             pool,
@@ -214,6 +215,7 @@ impl<'a> Held<'a> {
         } = self;
         let transaction = run.transaction;
         let checkpoint = capture.close_reader().await?;
+        begins(transaction);
         let is_committed = match capture.commit().await {
             Ok(()) => Some(true),
             Err(error) if is_lost(&error) => {

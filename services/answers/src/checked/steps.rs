@@ -114,7 +114,12 @@ impl CheckedSteps<'_> {
             }
         }
         let seen = pending.seen().clone();
-        match pending.commit().await? {
+        let begins = |transaction| self.record("unknown", &mark, &seen, Some(transaction));
+        let decision = pending.commit(&begins).await;
+        if !matches!(decision, Ok(Decision::Unknown(_))) {
+            self.record_nothing();
+        }
+        match decision? {
             Decision::Committed(done) => {
                 self.record("committed", &mark, &done.seen, Some(done.transaction));
                 let change = (done.transaction, shown(&mark));
@@ -124,7 +129,6 @@ impl CheckedSteps<'_> {
             Decision::Different(pending) => Err(self.roll_back(pending, Before::Changed).await?),
             Decision::Undone => Err(Uncommitted::Lost(None)),
             Decision::Unknown(transaction) => {
-                self.record("unknown", &mark, &seen, Some(transaction));
                 self.call.set_reason(ErrorReason::Unknown);
                 Err(Uncommitted::Lost(Some(transaction)))
             }
@@ -207,6 +211,12 @@ impl CheckedSteps<'_> {
     fn record(&self, step: &str, mark: &str, seen: &Seen, transaction: Option<u64>) {
         if let Some(record) = self.call.record() {
             record.write(&seen.recorded(step, shown(mark), transaction));
+        }
+    }
+
+    fn record_nothing(&self) {
+        if let Some(record) = self.call.record() {
+            record.write("");
         }
     }
 }

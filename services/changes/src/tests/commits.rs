@@ -1,9 +1,15 @@
 //! A commit does what its preview has shown, or nothing.
 
+use std::{
+    future,
+    sync::atomic::{AtomicU64, Ordering},
+    task::Poll,
+};
+
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::*;
-use crate::{Decision, Digest, Ran, capture::Capture, fate::Checkpoint};
+use crate::{Decision, Digest, Pending, Ran, capture::Capture, fate::Checkpoint};
 
 async fn shown(pool: &Pool, text: &str) -> Digest {
     match seen(pool, text).await {
@@ -12,17 +18,20 @@ async fn shown(pool: &Pool, text: &str) -> Digest {
     }
 }
 
-/// Commits a statement if it has this digest.
-async fn commit(pool: &Pool, text: &str, digest: Digest) -> Option<bool> {
+async fn pending<'a>(pool: &Pool, text: &str, rules: &'a Rules) -> Pending<'a> {
     let statement = Statement::new(pool.database(), text).expect("a statement");
-    let rules = Rules::default();
-    let ran = crate::run(pool, &statement, &rules).await;
-    let pending = match ran.expect("it runs") {
+    match crate::run(pool, &statement, rules).await.expect("it runs") {
         Ran::Pending(pending) => pending,
         Ran::Unseen(reason) => panic!("{text}: {reason}"),
-    };
+    }
+}
+
+/// Commits a statement if it has this digest.
+async fn commit(pool: &Pool, text: &str, digest: Digest) -> Option<bool> {
+    let rules = Rules::default();
+    let pending = pending(pool, text, &rules).await;
     if pending.seen().digest == digest {
-        let decision = pending.commit().await.expect("it is committed");
+        let decision = pending.commit(&|_| ()).await.expect("it is committed");
         return Some(matches!(decision, Decision::Committed(_)));
     }
     pending.roll_back().await.expect("rolled back");
@@ -141,19 +150,15 @@ async fn a_commit_that_another_transaction_gets_in_the_way_of_is_repeated() {
     let pool = fixture.writable();
     let text = "UPDATE parent SET name = 'mine' \
                 WHERE id = 1 AND (SELECT count(*) FROM loose WHERE a = 77) = 0";
-    let statement = Statement::new(pool.database(), text).expect("a statement");
     for other in ["", "; INSERT INTO loose (a) VALUES (77)"] {
         let rules = Rules::default();
-        let ran = crate::run(&pool, &statement, &rules).await;
-        let Ran::Pending(pending) = ran.expect("it runs") else {
-            panic!("{text}");
-        };
+        let pending = pending(&pool, text, &rules).await;
         let between = format!(
             "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM parent; \
              INSERT INTO loose (a) VALUES (1){other}; COMMIT"
         );
         run(&mut fixture.outside, &between).await;
-        let decision = pending.commit().await.expect("it is repeated");
+        let decision = pending.commit(&|_| ()).await.expect("it is repeated");
         let is_committed = matches!(decision, Decision::Committed(_));
         assert_eq!(is_committed, other.is_empty(), "{decision:?}");
         run(
@@ -162,6 +167,33 @@ async fn a_commit_that_another_transaction_gets_in_the_way_of_is_repeated() {
         )
         .await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_transaction_is_told_before_its_commit_which_a_caller_may_not_await() {
+    let mut fixture = given().await;
+    let pool = fixture.writable();
+    let rules = Rules::default();
+    let text = "INSERT INTO orders (customer) VALUES ('x')";
+    let pending = pending(&pool, text, &rules).await;
+    let told = AtomicU64::new(0);
+    let begins = |transaction| told.store(transaction, Ordering::Relaxed);
+    let has_begun = future::poll_fn(|_| match told.load(Ordering::Relaxed) {
+        0 => Poll::Pending,
+        _ => Poll::Ready(()),
+    });
+    tokio::select! {
+        biased;
+        () = has_begun => {}
+        decision = pending.commit(&begins) => panic!("it was not told: {decision:?}"),
+    }
+    let told = told.into_inner();
+    let known = format!("SELECT count(pg_xact_status('{told}'))");
+    assert_eq!(
+        fixture.count(&known).await,
+        1,
+        "it is the id of a transaction"
+    );
 }
 
 /// Returns the latest checkpoint.

@@ -46,7 +46,7 @@ async fn committed(pool: &Pool, text: &str) -> Option<Seen> {
         Ok(Ran::Unseen(reason)) => panic!("{text}: {reason}"),
         Err(_) => return None,
     };
-    match pending.commit().await.expect(text) {
+    match pending.commit(&|_| ()).await.expect(text) {
         Decision::Committed(committed) => Some(committed.seen),
         other => panic!("{text}: {other:?}"),
     }
