@@ -149,7 +149,7 @@ impl Capture<'_> {
         let opening = self.writer.opening("BEGIN READ ONLY");
         let sql = format!(
             "{opening}; SET LOCAL search_path = pg_catalog, pg_temp; \
-             SELECT current_setting('default_transaction_isolation'); {SEQUENCES}; COMMIT"
+             SELECT current_setting('default_transaction_isolation'); {SEQUENCES}; ROLLBACK"
         );
         let sets = self
             .writer
