@@ -81,6 +81,8 @@ function hideNumbers() {
       const { currentNode: node } = walker
       const text = node.data
         .replace(/[\w/.,:-]*\d[\w/.,:-]*/g, '0')
+        // Planning writes marks on rows, unless another session was first.
+        .replace(/ (dirtied|written)=0/g, '')
         .replace(/\b(in 0 \w+|0 \w+ ago|just now|in less than a minute)\b/g, 'now')
         .replace(/\b0 (ms|s|(min|h|d) 0 (s|min|h))\b/g, '0 s')
         .replace(/\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) 0 0\b/g, '0')

@@ -198,7 +198,9 @@ def kill_server(place, faults):
     place.end()
     lost = sum(record["verdict"] == "lost" for record in records(place.trail))
     print(f"{KILLS} kills of the server at COMMIT: {dict(ends)}, {lost} lost calls")
-    faults.expect("kills", (dict(ends), lost), ({"no answer": KILLS}, KILLS))
+    # The end of the preview before may be lost with the server, too.
+    is_each_lost = KILLS <= lost <= 2 * KILLS
+    faults.expect("kills", (dict(ends), is_each_lost), ({"no answer": KILLS}, True))
 
 
 def judge_trail(place, faults):
