@@ -1,7 +1,5 @@
 //! Extractors for the input of requests.
 
-mod unique;
-
 use axum::{
     body::to_bytes,
     extract::{FromRequest, FromRequestParts, Path, Request},
@@ -10,8 +8,8 @@ use http::{HeaderMap, StatusCode, header, request::Parts};
 use serde_json::{Map, Value};
 use ziggurat_http::Refusal;
 use ziggurat_layers::reject::Rejection;
+use ziggurat_runtime::json;
 
-use self::unique::Fault;
 use crate::{
     Id, Principal, Role,
     reply::{Refused, forbidden, invalid, unauthorized},
@@ -136,12 +134,12 @@ impl<S: Sync> FromRequest<S> for JsonObject {
 
 impl JsonObject {
     pub(super) fn parse(body: &[u8]) -> Result<Self, Refused> {
-        match unique::value(body) {
+        match json::value(body) {
             Ok(Value::Object(members)) => Ok(Self(members)),
-            Err(Fault::Twice(name)) => {
+            Err(json::Fault::Twice(name)) => {
                 Err(invalid(format!("the body has the member {name:?} twice")))
             }
-            Ok(_) | Err(Fault::NotJson) => Err(invalid("the body must be a JSON object")),
+            Ok(_) | Err(json::Fault::NotJson) => Err(invalid("the body must be a JSON object")),
         }
     }
 

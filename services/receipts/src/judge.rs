@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
+use ziggurat_runtime::json;
 
 use crate::{
-    Digest, Payload, PublicKey, Receipt, ReceiptError, Sha, StatementDigest, canonical, hex,
-    sha256, strict,
+    Digest, Payload, PublicKey, Receipt, ReceiptError, Sha, StatementDigest, canonical, hex, sha256,
 };
 
 /// Member of `_meta` with the receipt.
@@ -32,13 +32,6 @@ enum Answer {
     Result(Value),
     /// The lines of `/api/query` before the last, and the contents of the last.
     Lines(String, Value),
-}
-
-/// A request together with its answer.
-#[derive(Deserialize)]
-struct Exchange {
-    request: Value,
-    response: Value,
 }
 
 /// An answer with a good receipt.
@@ -87,19 +80,17 @@ impl Kept {
     /// `request` and `response`, one of these.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        if let Some(Exchange { request, response }) = strict::read(text) {
-            let answer = match response {
-                Value::String(lines) => Answer::of_lines(&lines),
-                response => Answer::of_response(response),
-            };
-            let request = Some(request);
-            return Self { request, answer };
-        }
-        let answer = match strict::read(text) {
-            Some(response) => Answer::of_response(response),
-            None => Answer::of_lines(text),
+        let (request, answer) = match json::value(text.as_bytes()) {
+            Ok(mut kept) if kept.get("request").is_some() && kept.get("response").is_some() => {
+                let answer = match kept["response"].take() {
+                    Value::String(lines) => Answer::of_lines(&lines),
+                    response => Answer::of_response(response),
+                };
+                (Some(kept["request"].take()), answer)
+            }
+            Ok(response) => (None, Answer::of_response(response)),
+            Err(_) => (None, Answer::of_lines(text)),
         };
-        let request = None;
         Self { request, answer }
     }
 
@@ -140,7 +131,7 @@ impl Answer {
         let lines = lines.trim_end();
         let start = lines.rfind('\n').map_or(0, |at| at + 1);
         let (before, last) = lines.split_at(start);
-        let mut last: Value = strict::read(last).unwrap_or_default();
+        let mut last: Value = json::value(last.as_bytes()).unwrap_or_default();
         Self::Lines(before.to_owned(), last["done"].take())
     }
 

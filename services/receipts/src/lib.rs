@@ -31,7 +31,6 @@ mod receipt;
 mod receipts;
 mod section;
 mod signer;
-mod strict;
 mod tree;
 
 pub use self::{

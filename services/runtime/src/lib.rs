@@ -18,6 +18,7 @@ pub mod duration;
 pub mod escape;
 mod files;
 pub mod flags;
+pub mod json;
 pub mod listen;
 mod lock;
 pub mod logs;

@@ -2,6 +2,14 @@
 //!
 //! Of a repeated member some programs take the first value and others the last, so that a check of
 //! one value says nothing about the other.
+//!
+//! ```
+//! use ziggurat_runtime::json::{self, Fault};
+//!
+//! assert_eq!(json::value(br#"{"a":[{"b":1}]}"#)?["a"][0]["b"], 1);
+//! assert_eq!(json::value(br#"[{"b":1,"\u0062":2}]"#), Err(Fault::Twice("b".to_owned())));
+//! # Ok::<_, Fault>(())
+//! ```
 
 use std::{cell::RefCell, fmt};
 
@@ -10,20 +18,27 @@ use serde::{
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Value};
+use thiserror::Error;
 
 /// Maximum length of a member name in an error, in characters.
 const LONGEST_NAME: usize = 64;
 
 /// Reasons to refuse a document.
-#[derive(Debug)]
-pub(super) enum Fault {
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// The document is not JSON.
+    #[error("not JSON")]
     NotJson,
-    /// Name of a repeated member.
+    /// An object has this member twice.
+    #[error("the member {0:?} is there twice")]
     Twice(String),
 }
 
 /// Reads a document and refuses repeated members at any depth.
-pub(super) fn value(document: &[u8]) -> Result<Value, Fault> {
+///
+/// # Errors
+/// Fails on other documents, and names the first member that is repeated.
+pub fn value(document: &[u8]) -> Result<Value, Fault> {
     let twice = RefCell::new(None);
     let mut json = serde_json::Deserializer::from_slice(document);
     let read = Unique(&twice).deserialize(&mut json);
