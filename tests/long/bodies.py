@@ -2,9 +2,9 @@
 
 `bash tests/long/run bodies`: 1,000 connections of one token with 9.9 MB each, not finished and
 then finished, and 40 tokens with as much at once, beside 20 other callers. ziggurat-tools stays
-below 160 MiB, each of the other callers is served within 2 s, and each request that is refused
-reads why. Then a provider never ends its answers to 40 questions at once, whole, streamed and as
-vectors: ziggurat-rag stays below 128 MiB, and each question gets an error.
+below 160 MiB, each of the other callers is served within 2 s (10 s in the tenth), and each request
+that is refused reads why. Then a provider never ends its answers to 40 questions at once, whole,
+streamed and as vectors: ziggurat-rag stays below 128 MiB, and each question gets an error.
 """
 
 import json
@@ -37,7 +37,8 @@ QUESTIONS = 40
 LENGTH = 10_000_000
 # Of a request that is not finished.
 SENT = 9_900_000
-BOUND = 2.0
+# The tenth runs in the gate, beside whatever else the machine does then.
+BOUND = 10.0 if TENTH else 2.0
 PATIENCE = 120
 TOOLS_KIB = 160 << 10
 RAG_KIB = 128 << 10
