@@ -21,7 +21,7 @@ pub(super) struct Described {
     pub(super) found: Vec<Stored>,
     /// The same by OID, and the roots of partitions.
     pub(super) tables: BTreeMap<u32, Arc<Table>>,
-    /// Functions of triggers with words for effects outside of the tables.
+    /// Functions of triggers with words for effects outside of the tables, or at COMMIT.
     pub(super) outside: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ impl Capture<'_> {
              SELECT DISTINCT n.nspname || '.' || f.proname FROM pg_trigger g \
              JOIN pg_proc f ON f.oid = g.tgfoid JOIN pg_namespace n ON n.oid = f.pronamespace \
              WHERE g.tgrelid IN {roots} AND NOT g.tgisinternal \
-             AND f.prosrc ~* '\\m(pg_notify|notify|dblink\\w*|http\\w*|copy)\\M' ORDER BY 1"
+             AND f.prosrc ~* '\\m(pg_notify|notify|dblink\\w*|http\\w*|copy|constraints)\\M' ORDER BY 1"
         );
         let sets = self
             .writer

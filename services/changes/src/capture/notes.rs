@@ -15,7 +15,7 @@ impl Facts<'_> {
                 .to_owned()
         });
         let outside = self.described.outside.iter();
-        let outside = outside.map(|name| format!("{name} may have effects outside of the tables."));
+        let outside = outside.map(|name| format!("{name} may have effects that are not shown."));
         let notes = drawn
             .chain(uncompared)
             .chain(unread.iter().map(Unread::note));
