@@ -1,8 +1,13 @@
 //! Random statements from a fixed seed, and sessions that disturb them.
 
+use std::time::Duration;
+
 use sqlx::{AssertSqlSafe, PgConnection};
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::MissedTickBehavior};
 use ziggurat_postgres::fixture::Fixture;
+
+/// Time from one disturbance of a session to the next.
+const PACE: Duration = Duration::from_millis(2);
 
 /// Numbers from a seed.
 pub(super) struct Random {
@@ -125,7 +130,11 @@ pub(super) async fn disturb_all(fixture: &Fixture) -> JoinSet<()> {
 /// Changes and locks rows without end, and undoes all of it.
 async fn disturb(mut connection: PgConnection, seed: u64) {
     let mut random = Random::new(seed + 100);
+    // At a pace that leaves most of the processors to the previews.
+    let mut pace = tokio::time::interval(PACE);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        pace.tick().await;
         let text = format!("BEGIN; {}; {}", random.disturbance(), random.disturbance());
         // Two of these sessions may wait for each other.
         let _ = sqlx::raw_sql(AssertSqlSafe(text))
