@@ -25,11 +25,15 @@ const TARGET: f64 = 0.95;
 
 const WIDE_ROWS: &str = "SELECT * FROM wide";
 
+/// Takes PostgreSQL about a millisecond.
+const COUNT: &str = "SELECT count(*) FROM generate_series(1, 10000)";
+
 /// Names, the key `snapshot`, statements, and the ratios they must reach. PostgreSQL alone loses more
 /// than a tenth where a snapshot is added to `SELECT 1`, so that figure is only reported.
-const CASES: [(&str, bool, &str, f64); 4] = [
+const CASES: [(&str, bool, &str, f64); 5] = [
     ("100 rows", true, WIDE_ROWS, TARGET),
     ("100 rows, no snapshot", false, WIDE_ROWS, TARGET),
+    ("a count of 10,000", true, COUNT, TARGET),
     ("SELECT 1", true, "SELECT 1", 0.0),
     ("SELECT 1, no snapshot", false, "SELECT 1", TARGET),
 ];

@@ -5,8 +5,8 @@ Usage: turns.py [--pairs 20] [--seconds 2] BEFORE AFTER DATABASE-URL
 
 Both builds serve the same database without authentication; wrk (a package of Debian) asks each in
 turn, with 16 connections. The writes add rows to a table, which is dropped at the end. Prints for
-each call the median over the pairs of the rate of AFTER
-divided by the rate of BEFORE, and the same for the processor time of the server for one call.
+each call the median over the pairs of the rate of AFTER divided by the rate of BEFORE, and the same
+for the processor time of the server for one call.
 """
 import argparse
 import json
