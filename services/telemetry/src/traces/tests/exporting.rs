@@ -1,15 +1,10 @@
 //! Tests of the export with collectors that work, fail, hang and are not there.
 
-use std::{
-    future::pending,
-    io,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{future::pending, time::Duration};
 
 use serde_json::Value;
 use tokio::time;
-use tracing_subscriber::fmt::MakeWriter;
+use ziggurat_runtime::logs::captured::Captured;
 
 use super::{
     queue::{BATCH, Queue},
@@ -295,33 +290,30 @@ fn spans_after_the_end_are_dropped_and_counted() {
 
 #[test]
 fn failures_are_logged_once_a_minute_and_without_secrets() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(log.clone())
-        .with_ansi(false)
-        .finish();
-    tracing::subscriber::with_default(subscriber, || {
-        block_on(async {
-            // The port was free a moment ago.
-            let collector = Collector::start([Answer::Ok]).await;
-            let url = collector.settings(everything()).url;
-            drop(collector);
-            let settings = TraceSettings {
-                url: url.replace("//", "//user:secret@"),
-                headers: "x-key: secret".parse().expect("valid"),
-                ..everything()
-            };
-            let (tracer, exporter) = Tracer::new(settings).expect("valid");
-            record_spans(&tracer, 1100);
-            exporter.run(async {}).await;
-            assert_eq!(tracer.dropped_spans(), 1100);
-        });
+    let (log, _guard) = Captured::start();
+    block_on(async {
+        // The port was free a moment ago.
+        let collector = Collector::start([Answer::Ok]).await;
+        let url = collector.settings(everything()).url;
+        drop(collector);
+        let settings = TraceSettings {
+            url: url.replace("//", "//user:secret@"),
+            headers: "x-key: secret".parse().expect("valid"),
+            ..everything()
+        };
+        let (tracer, exporter) = Tracer::new(settings).expect("valid");
+        record_spans(&tracer, 1100);
+        exporter.run(async {}).await;
+        assert_eq!(tracer.dropped_spans(), 1100);
     });
-    let log = String::from_utf8(log.0.lock().expect("no panic").clone()).expect("text");
-    assert_eq!(log.lines().count(), 1, "{log}");
-    assert!(log.contains("spans were not exported"), "{log}");
-    assert!(log.contains("the collector was not reached"), "{log}");
-    assert!(!log.contains("secret"), "{log}");
+    let lines = log.lines();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("spans were not exported"), "{lines:?}");
+    assert!(
+        lines[0].contains("the collector was not reached"),
+        "{lines:?}"
+    );
+    assert!(!lines[0].contains("secret"), "{lines:?}");
 }
 
 #[test]
@@ -339,27 +331,4 @@ fn tracers_and_spans_go_between_threads() {
     };
     let (_, exporter) = Tracer::new(settings).expect("valid");
     sends(&exporter.run(async {}));
-}
-
-/// Log in memory.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("no panic").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
